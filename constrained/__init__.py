@@ -1,0 +1,1 @@
+"""Schemas, regexes and grammars compiled to token masks; stands alone."""

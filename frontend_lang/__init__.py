@@ -1,0 +1,1 @@
+"""The DSL: programs of generation calls over shared prefixes."""

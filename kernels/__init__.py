@@ -1,0 +1,1 @@
+"""One set of ops with several implementations; ``ops.py`` names and documents each op."""

@@ -1,0 +1,1 @@
+"""Plain torch forms of the ops: the definition of correct."""

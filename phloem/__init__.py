@@ -1,0 +1,1 @@
+"""Phloem: structured generation and prefix caching for language models."""

@@ -1,0 +1,1 @@
+"""Radix tree over tokens, page allocator and KV pool; stands alone."""

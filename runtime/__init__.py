@@ -1,0 +1,1 @@
+"""The engine core: requests, scheduler, executor, models, tokenizer, clients and HTTP server."""
