@@ -19,7 +19,7 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 GrammarKind = Literal["json_schema", "json_object", "regex", "ebnf", "choice"]
 
 
-class Constraint(Struct):
+class Constraint(Struct, frozen=True, kw_only=True):
     """What the output must satisfy.
 
     ``text`` is the schema, regex or grammar; for ``choice`` a JSON array of strings; for
@@ -30,7 +30,7 @@ class Constraint(Struct):
     text: str = ""
 
 
-class SamplingParams(Struct):
+class SamplingParams(Struct, frozen=True, kw_only=True):
     """How to choose tokens and when to stop; names and meanings follow SGLang's.
 
     ``temperature`` 0 is greedy. ``top_k`` -1 means no limit. Penalties count generated tokens;
@@ -59,7 +59,7 @@ class SamplingParams(Struct):
     constraint: Constraint | None = None
 
 
-class GenerateRequest(Struct):
+class GenerateRequest(Struct, frozen=True, kw_only=True):
     """One prompt to continue (``sampling.n`` times).
 
     ``logprob_start``: position of the first prompt token whose log-probability is wanted; None
@@ -82,7 +82,7 @@ class GenerateRequest(Struct):
     program: str = ""
 
 
-class TokenLogprob(Struct, array_like=True, omit_defaults=False):
+class TokenLogprob(Struct, frozen=True, kw_only=True, array_like=True, omit_defaults=False):
     """Natural-log probability of one token under the model (before temperature and masks).
 
     ``logprob`` is None for a prompt's first token, which nothing predicts. ``top`` and
@@ -95,7 +95,7 @@ class TokenLogprob(Struct, array_like=True, omit_defaults=False):
     chosen: tuple[tuple[int, float], ...] = ()
 
 
-class ErrorInfo(Struct):
+class ErrorInfo(Struct, frozen=True, kw_only=True):
     """Why a request failed: ``status`` is the HTTP status that fits."""
 
     status: int
@@ -105,7 +105,7 @@ class ErrorInfo(Struct):
     pointer: str | None = None
 
 
-class Finish(Struct):
+class Finish(Struct, frozen=True, kw_only=True):
     """Why generation ended; ``matched`` is the stop string, regex or token id that ended it."""
 
     reason: Literal["stop", "length", "abort", "error"]
@@ -113,7 +113,7 @@ class Finish(Struct):
     error: ErrorInfo | None = None
 
 
-class Delta(Struct):
+class Delta(Struct, frozen=True, kw_only=True):
     """News of one sequence after one step. Deltas of an (rid, index) arrive in order.
 
     ``text`` is released text only: it never ends inside a character or a possible stop string.
@@ -135,7 +135,7 @@ class Delta(Struct):
     finish: Finish | None = None
 
 
-class ModelInfo(Struct):
+class ModelInfo(Struct, frozen=True, kw_only=True):
     """What a client must know of the served model."""
 
     name: str
@@ -149,7 +149,7 @@ class ModelInfo(Struct):
     device: str
 
 
-class EngineStats(Struct):
+class EngineStats(Struct, frozen=True, kw_only=True):
     """A snapshot of the engine; counters (``*_total``) only grow, the rest are current values."""
 
     running: int = 0
