@@ -12,7 +12,7 @@ def mapped(folder: str) -> list[str]:
 
 
 setup(
-    packages=["phloem", *(name for folder in FOLDERS for name in mapped(folder))],
+    packages=["phloem", "phloem.commands", *(name for folder in FOLDERS for name in mapped(folder))],
     package_dir={"phloem": "phloem", **{f"phloem.{folder}": folder for folder in FOLDERS}},
     package_data={"phloem": ["py.typed"]},
 )

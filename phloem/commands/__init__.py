@@ -1,0 +1,1 @@
+"""The subcommands: each has ``add_arguments(parser)`` and ``run(namespace) -> exit code``."""

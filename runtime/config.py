@@ -1,0 +1,66 @@
+"""The engine's settings: one annotated struct, from which the command line and docs are made."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+DEFAULT_MODEL = "smollm2-135m-instruct"
+
+Policy = Literal["fcfs", "lpm"]
+Positive = Annotated[int, Meta(ge=1)]
+
+
+class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How to load a model and run it. None means: choose from the model and the machine."""
+
+    model: Annotated[str, Meta(description="name in the store, folder, .gguf file or hub id")] = (
+        DEFAULT_MODEL
+    )
+    served_model_name: Annotated[
+        str | None, Meta(description="name that clients use (default: the model's own)")
+    ] = None
+    device: Annotated[Literal["auto", "cpu", "cuda"], Meta(description="where to run")] = "auto"
+    dtype: Annotated[
+        Literal["auto", "float32", "bfloat16", "float16"],
+        Meta(description="type of activations and dense weights"),
+    ] = "auto"
+    ops: Annotated[str, Meta(description="kernel implementation")] = "auto"
+    context_length: Annotated[
+        Positive | None, Meta(description="longest sequence in tokens (default: the model's)")
+    ] = None
+    page_size: Annotated[
+        Literal[1, 8, 16, 32, 64], Meta(description="tokens per KV cache page")
+    ] = 16
+    kv_tokens: Annotated[
+        Annotated[int, Meta(ge=64)] | None,
+        Meta(description="capacity of the KV cache in tokens"),
+    ] = None
+    kv_fraction: Annotated[
+        float,
+        Meta(gt=0, le=0.95, description="share of free memory for the KV cache without kv_tokens"),
+    ] = 0.25
+    prefix_cache: Annotated[bool, Meta(description="share prefixes between requests")] = True
+    schedule_policy: Annotated[
+        Policy, Meta(description="order of waiting requests: arrival, or longest cached prefix")
+    ] = "lpm"
+    max_wait: Annotated[
+        float, Meta(ge=0, description="seconds after which a request is overtaken by none")
+    ] = 5.0
+    step_tokens: Annotated[
+        Positive | None, Meta(description="tokens computed per step, prefill and decode together")
+    ] = None
+    max_running: Annotated[int, Meta(ge=1, description="sequences decoded together")] = 64
+    max_waiting: Annotated[int, Meta(ge=1, description="requests queued before refusing")] = 4096
+    jump_forward: Annotated[
+        bool, Meta(description="compute tokens that a grammar forces in one step")
+    ] = True
+    threads: Annotated[Positive | None, Meta(description="CPU threads for kernels")] = None
+    random_seed: Annotated[
+        int | None, Meta(description="seed of the seeds of requests that bring none")
+    ] = None
+    check_invariants: Annotated[
+        bool, Meta(description="account for every page after every step (for tests)")
+    ] = False

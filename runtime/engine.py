@@ -1,0 +1,250 @@
+"""The engine's one step: admit, schedule, execute, apply."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+
+from phloem.runtime.counters import Counters
+from phloem.runtime.errors import PhloemError
+from phloem.runtime.executor import Executor
+from phloem.runtime.generation import Generation, News, fail
+from phloem.runtime.intake import Intake
+from phloem.runtime.masks import fill_masks
+from phloem.runtime.plan import StepResult
+from phloem.runtime.protocol import Delta, EngineStats, Finish, GenerateRequest
+from phloem.runtime.sampling.planner import PlannedStep, plan_step
+from phloem.runtime.sampling.scores import output_logprob, prompt_logprobs
+from phloem.runtime.scheduling.scheduler import Scheduler, Span
+from phloem.runtime.scheduling.sequence import Sequence
+
+logger = logging.getLogger(__name__)
+
+
+class EngineCore:
+    """Requests in, deltas out. Not thread-safe: one loop owns it.
+
+    A sequence is known from ``add`` until the step that reports its finish.
+    """
+
+    def __init__(
+        self,
+        intake: Intake,
+        scheduler: Scheduler,
+        executor: Executor,
+        generation: Generation,
+        *,
+        check_invariants: bool = False,
+    ) -> None:
+        self.intake = intake
+        self.scheduler = scheduler
+        self.executor = executor
+        self.generation = generation
+        self.check_invariants = check_invariants
+        self.counters = Counters()
+        self._requests: dict[str, list[Sequence]] = {}
+        self._news: dict[Sequence, News] = {}
+
+    # What a loop calls
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a step could do something now."""
+        return bool(self.scheduler.running or self.scheduler.waiting or self._news)
+
+    @property
+    def is_compiling(self) -> bool:
+        return bool(self.intake.compiling)
+
+    def add(self, request: GenerateRequest) -> None:
+        """Take a valid request with an ``rid`` that is not in use."""
+        if request.rid in self._requests:
+            raise PhloemError(f"rid {request.rid!r} is in use")
+        first = self.intake.sequences(request)
+        self._requests[request.rid] = [first, *first.siblings]
+        self.counters.prompt_tokens += first.prompt_length
+        if request.sampling.constraint is None:
+            self.scheduler.add(first)
+        else:
+            self.intake.compile(first)
+
+    def abort(self, rid: str) -> bool:
+        """End a request; the next step reports it. False if it is not known."""
+        sequences = self._requests.get(rid, [])
+        self.intake.compiling.pop(rid, None)
+        for seq in sequences:
+            self._end(seq, Finish(reason="abort"))
+        return bool(sequences)
+
+    def flush_cache(self) -> bool:
+        """Empty the prefix cache; False, and nothing done, while requests run."""
+        tree = self.scheduler.memory.tree
+        return not self._requests and (tree is None or tree.reset())
+
+    def step(self) -> list[Delta]:
+        """Do one step; the news of every sequence that it touched."""
+        started = time.monotonic()
+        self._take_compiled()
+        schedule = self.scheduler.schedule(started)
+        self.counters.retracted += schedule.retracted
+        for seq in schedule.starved:
+            self._fail(seq, PhloemError("the KV cache has no room for this request"))
+        if schedule.spans:
+            self._run(schedule.spans)
+            self.counters.steps += 1
+            self.counters.step_seconds += time.monotonic() - started
+        deltas = self._collect()
+        if self.check_invariants:
+            self.scheduler.memory.check(self.scheduler.running)
+        return deltas
+
+    def stats(self) -> EngineStats:
+        memory, counters = self.scheduler.memory, self.counters
+        usage = memory.usage()
+        return EngineStats(
+            running=len(self.scheduler.running),
+            waiting=len(self.scheduler.waiting),
+            compiling=len(self.intake.compiling),
+            pages_total=usage.total,
+            pages_free=usage.free,
+            pages_evictable=usage.evictable,
+            pages_protected=usage.protected,
+            pages_private=usage.private,
+            page_size=memory.page_size,
+            evicted_pages_total=usage.evicted,
+            steps_total=counters.steps,
+            prompt_tokens_total=counters.prompt_tokens,
+            cached_tokens_total=counters.cached_tokens,
+            computed_tokens_total=counters.computed_tokens,
+            generated_tokens_total=counters.generated_tokens,
+            forced_tokens_total=counters.forced_tokens,
+            finished_total=counters.finished,
+            aborted_total=counters.aborted,
+            failed_total=counters.failed,
+            retracted_total=counters.retracted,
+            step_seconds_total=counters.step_seconds,
+        )
+
+    # One step
+
+    def _take_compiled(self) -> None:
+        """Queue the sequences whose grammars are ready; end those whose grammars failed."""
+        for first, future in self.intake.compiled():
+            error = future.exception()
+            if error is None:
+                for seq in (first, *first.siblings):
+                    seq.matcher = future.result().matcher()
+                self.scheduler.add(first)
+                continue
+            for seq in self._requests[first.request.rid]:
+                self._fail(seq, error, status=400)
+
+    def _run(self, spans: list[Span]) -> None:
+        step = plan_step(spans, self.scheduler.memory.page_size, self.generation.eos_ids)
+        try:
+            result = self.executor.execute(
+                step.plan, lambda: fill_masks(step.sampled, self.executor.vocab_size)
+            )
+        except Exception as error:
+            logger.exception("a step of %d sequences failed", len(spans))
+            for span in spans:
+                self._fail_request(span.seq, error)
+            return
+        self._advance(spans)
+        self._take_prompt_scores(step, result)
+        self._take_tokens(step, result)
+
+    def _advance(self, spans: Iterable[Span]) -> None:
+        """Count the computed tokens, share their pages, fork where a prompt is complete."""
+        for span in spans:
+            seq, was_prefilling = span.seq, span.seq.prefilling
+            if seq.computed == seq.cached_tokens and seq.retractions == 0:
+                self.counters.cached_tokens += seq.cached_tokens
+            reaches_end = span.reaches_end
+            seq.computed += span.count
+            self.counters.computed_tokens += span.count
+            if was_prefilling:
+                self.scheduler.memory.checkpoint(seq)
+            if reaches_end and seq.siblings:
+                self.scheduler.fork(seq)
+            if reaches_end and seq.remaining <= 0:
+                self._finish_unsampled(seq)
+
+    def _finish_unsampled(self, seq: Sequence) -> None:
+        """A prompt that was only to be cached or scored."""
+        for each in self._requests[seq.request.rid]:
+            if each.finish is None and each.generated == 0:
+                self._end(each, Finish(reason="length"))
+
+    def _take_prompt_scores(self, step: PlannedStep, result: StepResult) -> None:
+        for score in step.prompt_scores:
+            found = prompt_logprobs(score, step.plan.scores, result)
+            score.seq.prompt_logprobs += found
+            self._news_of(score.seq).prompt_logprobs += found
+
+    def _take_tokens(self, step: PlannedStep, result: StepResult) -> None:
+        for row, seq in enumerate(step.sampled):
+            if seq.finish is not None:
+                self._close(seq)
+                continue
+            news = self._news_of(seq)
+            if step.output_scores[row] >= 0:
+                news.logprobs.append(
+                    output_logprob(step.output_scores[row], row, seq, step.plan.scores, result)
+                )
+            self._accept(seq, int(result.token_ids[row]), news)
+
+    def _accept(self, seq: Sequence, token: int, news: News) -> None:
+        before = seq.generated
+        try:
+            self.counters.forced_tokens += self.generation.accept(seq, token, news)
+        except Exception as error:
+            logger.exception("request %s failed", seq.request.rid)
+            fail(seq, error)
+        self.counters.generated_tokens += seq.generated - before
+        if seq.finish is not None:
+            self._close(seq)
+
+    # Ends and news
+
+    def _news_of(self, seq: Sequence) -> News:
+        return self._news.setdefault(seq, News())
+
+    def _end(self, seq: Sequence, finish: Finish) -> None:
+        if seq.finish is None:
+            seq.finish = finish
+            self._close(seq)
+
+    def _fail(self, seq: Sequence, error: BaseException, *, status: int = 500) -> None:
+        if seq.finish is None:
+            fail(seq, error, status)
+            self._close(seq)
+
+    def _fail_request(self, seq: Sequence, error: Exception) -> None:
+        """The sequence, and the siblings that would have forked from it."""
+        for each in (seq, *seq.siblings):
+            self._fail(each, error)
+
+    def _close(self, seq: Sequence) -> None:
+        """Release a finished sequence; its last news go out with this step."""
+        assert seq.finish is not None
+        self.scheduler.remove(seq, keep=seq.finish.reason != "error")
+        self._news_of(seq)
+        self.counters.finished += seq.finish.reason in ("stop", "length")
+        self.counters.aborted += seq.finish.reason == "abort"
+        self.counters.failed += seq.finish.reason == "error"
+
+    def _collect(self) -> list[Delta]:
+        news, self._news = self._news, {}
+        deltas = [each.delta(seq) for seq, each in news.items()]
+        for seq in news:
+            if seq.finish is not None:
+                self._forget(seq)
+        return deltas
+
+    def _forget(self, seq: Sequence) -> None:
+        remaining = self._requests[seq.request.rid]
+        remaining.remove(seq)
+        if not remaining:
+            del self._requests[seq.request.rid]

@@ -1,0 +1,1 @@
+"""From sequences' sampling parameters to plain arrays, and from logits to tokens."""
