@@ -11,6 +11,7 @@ import psutil
 import torch
 
 from phloem.constrained import GrammarCompiler, Vocabulary
+from phloem.kernels.ops import Ops
 from phloem.kernels.registry import load_ops
 from phloem.radix_cache import KVPool, PagePool, RadixCache
 from phloem.runtime.config import EngineConfig
@@ -34,6 +35,16 @@ GPU_STEP_TOKENS = 8192
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model with what belongs to it; several engines may run on one."""
+
+    path: str
+    model: Model
+    ops: Ops
+    tokenizer: Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedEngine:
     """A core, and what its clients need to know of it."""
 
@@ -48,20 +59,30 @@ def build(config: EngineConfig) -> LoadedEngine:
     Raises:
         ModelError: the model cannot be found, read or run, or memory does not suffice.
     """
+    return assemble(load(config), config)
+
+
+def load(config: EngineConfig) -> LoadedModel:
+    """Find the model and read its weights and tokenizer."""
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     files = resolve(config.model)
-    tokenizer = load_tokenizer(files)
     device = choose_device(config)
     ops = load_ops(config.ops)
     model = load_model(load_source(files), ops, choose_dtype(config, device), device)
-    kv = make_kv_pool(config, model, device)
-    info = describe(config, str(files.path), model, tokenizer, kv)
+    return LoadedModel(str(files.path), model, ops, load_tokenizer(files))
+
+
+def assemble(loaded: LoadedModel, config: EngineConfig) -> LoadedEngine:
+    """Memory, scheduler and grammars around a loaded model."""
+    model, tokenizer = loaded.model, loaded.tokenizer
+    kv = make_kv_pool(config, model)
+    info = describe(config, loaded, kv)
     grammars = GrammarCompiler(vocabulary(tokenizer, model.config.vocab_size))
     core = EngineCore(
         Intake(tokenizer, grammars, info, random.Random(config.random_seed)),
         make_scheduler(config, kv),
-        Executor(model, ops, kv),
+        Executor(model, loaded.ops, kv),
         Generation(info.eos_token_ids, config.jump_forward),
         check_invariants=config.check_invariants,
     )
@@ -85,8 +106,8 @@ def choose_dtype(config: EngineConfig, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if native else torch.float32
 
 
-def make_kv_pool(config: EngineConfig, model: Model, device: torch.device) -> KVPool:
-    shape = model.kv_geometry
+def make_kv_pool(config: EngineConfig, model: Model) -> KVPool:
+    device, shape = model.device, model.kv_geometry
     token_bytes = shape.bytes_per_token(model.dtype)
     tokens = config.kv_tokens or int(free_memory(device) * config.kv_fraction) // token_bytes
     pages = tokens // config.page_size
@@ -113,9 +134,8 @@ def free_memory(device: torch.device) -> int:
     return int(psutil.virtual_memory().available)
 
 
-def describe(
-    config: EngineConfig, path: str, model: Model, tokenizer: Tokenizer, kv: KVPool
-) -> ModelInfo:
+def describe(config: EngineConfig, loaded: LoadedModel, kv: KVPool) -> ModelInfo:
+    model = loaded.model
     longest = model.config.context_length
     if config.context_length is not None and config.context_length > longest:
         raise ModelError(
@@ -123,13 +143,13 @@ def describe(
         )
     return ModelInfo(
         name=config.served_model_name or os.path.basename(config.model.rstrip("/")),
-        path=path,
+        path=loaded.path,
         architecture=model.config.architecture,
         context_length=config.context_length or longest,
         # One page of a full pool is needed to copy a shared, half-filled page.
         max_request_tokens=(kv.num_pages - 1) * config.page_size,
         vocab_size=model.config.vocab_size,
-        eos_token_ids=tokenizer.eos_token_ids,
+        eos_token_ids=loaded.tokenizer.eos_token_ids,
         dtype=str(model.dtype).removeprefix("torch."),
         device=str(kv.device),
     )

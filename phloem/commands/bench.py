@@ -1,0 +1,76 @@
+"""Measure throughput and latency of a model on this machine.
+
+All requests are submitted at once; prompts are random tokens, so only --shared-tokens are shared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+from phloem.arguments import add_options, read_options
+
+if TYPE_CHECKING:
+    from phloem.bench import Report
+    from phloem.runtime.client import Client
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from phloem.runtime.config import EngineConfig
+
+    parser.add_argument("--requests", type=int, default=8, metavar="N")
+    parser.add_argument("--shared-tokens", type=int, default=0, metavar="N")
+    parser.add_argument("--prompt-tokens", type=int, default=256, metavar="N")
+    parser.add_argument("--output-tokens", type=int, default=64, metavar="N")
+    parser.add_argument("--repeats", type=int, default=3, metavar="N")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per run")
+    add_options(parser, EngineConfig)
+
+
+def run(namespace: argparse.Namespace) -> int:
+    from phloem.runtime.config import EngineConfig
+    from phloem.runtime.in_process import local_client
+
+    client = local_client(read_options(namespace, EngineConfig))
+    try:
+        asyncio.run(repeat(client, namespace))
+    finally:
+        client.close()
+    return 0
+
+
+async def repeat(client: Client, namespace: argparse.Namespace) -> None:
+    from phloem.bench import measure, prompts
+    from phloem.runtime.protocol import GenerateRequest, SamplingParams
+
+    params = SamplingParams(
+        max_new_tokens=namespace.output_tokens, temperature=0.0, ignore_eos=True
+    )
+    for round_ in range(namespace.repeats):
+        await client.flush_cache()
+        batch = prompts(
+            namespace.requests,
+            namespace.shared_tokens,
+            namespace.prompt_tokens - namespace.shared_tokens,
+            client.info.vocab_size,
+            seed=round_,
+        )
+        report = await measure(
+            client,
+            [
+                GenerateRequest(rid=f"bench-{round_}-{i}", input_ids=ids, sampling=params)
+                for i, ids in enumerate(batch)
+            ],
+        )
+        print(json.dumps(report.as_dict()) if namespace.json else show(report))
+
+
+def show(report: Report) -> str:
+    return (
+        f"{report.requests} requests in {report.wall:.2f} s: "
+        f"prefill {report.prefill_rate:.0f} tok/s, output {report.output_rate:.1f} tok/s, "
+        f"TTFT p50 {report.ttft_p50 * 1e3:.0f} ms, p99 {report.ttft_p99 * 1e3:.0f} ms, "
+        f"hit rate {report.hit_rate:.0%}"
+    )
