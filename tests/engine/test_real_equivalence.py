@@ -1,0 +1,96 @@
+"""The default model: 64 prompts, greedy, the same tokens however they are computed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from harness import make_core, request, run
+from transformers import AutoModelForCausalLM
+
+from phloem.runtime.bootstrap import LoadedModel
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+NEW_TOKENS = 24
+SYSTEM = (
+    "You are a careful assistant. Answer briefly and only with what you know. "
+    "If you do not know, say so. Use plain words and short sentences. "
+)
+TOPICS = ("rivers", "bread", "bees", "iron", "music", "chess", "rain", "maps")
+OPENINGS = (
+    "Write one sentence about {}.",
+    "Why do people care about {}?",
+    "List three facts about {}:\n1.",
+    "The history of {} began",
+)
+TEXTS = [
+    (SYSTEM if shared else "") + opening.format(topic)
+    for shared in (True, False)
+    for topic in TOPICS
+    for opening in OPENINGS
+]
+
+
+@cache
+def prompts(real: LoadedModel) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(real.tokenizer.encode(text)) for text in TEXTS)
+
+
+def greedy(real: LoadedModel, **options: Any) -> tuple[list[list[int]], int]:
+    """Output tokens of each prompt, all submitted at once, and the retractions on the way."""
+    core = make_core(real, **options)
+    batch = [
+        request(prompt, max_new_tokens=NEW_TOKENS, ignore_eos=True) for prompt in prompts(real)
+    ]
+    done = run(core, batch)
+    return [done[each.rid][0].token_ids for each in batch], core.stats().retracted_total
+
+
+@cache
+def one_by_one(real: LoadedModel) -> list[list[int]]:
+    return greedy(real, max_running=1, prefix_cache=False)[0]
+
+
+def test_the_prompts_are_64() -> None:
+    assert len(set(TEXTS)) == 64
+
+
+@pytest.mark.parametrize("step_tokens", [64, 4096], ids=["chunked", "whole"])
+@pytest.mark.parametrize("max_running", [1, 8], ids=["alone", "batched"])
+@pytest.mark.parametrize("prefix_cache", [True, False], ids=["cached", "uncached"])
+def test_cache_batch_and_chunk_equivalence(
+    real: LoadedModel, prefix_cache: bool, max_running: int, step_tokens: int
+) -> None:
+    found, _ = greedy(
+        real, prefix_cache=prefix_cache, max_running=max_running, step_tokens=step_tokens
+    )
+    assert found == one_by_one(real)
+
+
+def test_retraction_equivalence(real: LoadedModel) -> None:
+    found, retracted = greedy(real, kv_tokens=320, max_running=8)
+    assert retracted > 0
+    assert found == one_by_one(real)
+
+
+def test_transformers_equivalence(real: LoadedModel) -> None:
+    folder, _, file = real.path.rpartition("/")
+    oracle = AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=torch.float32)
+    expected = []
+    for prompt in prompts(real):
+        ids = torch.tensor([prompt])
+        with torch.no_grad():
+            whole = oracle.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                max_new_tokens=NEW_TOKENS,
+                min_new_tokens=NEW_TOKENS,
+                do_sample=False,
+                eos_token_id=None,
+                pad_token_id=0,
+            )
+        expected.append(whole[0, len(prompt) :].tolist())
+    assert one_by_one(real) == expected

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from tiny import write_tokenizer
+from toy_engine import ToyEngine
+
+from phloem.runtime.engine_client import EngineClient
+from phloem.runtime.protocol import ModelInfo
+from phloem.runtime.server import ServerSettings, create_app
+from phloem.runtime.server.service import Service
+from phloem.runtime.text.folder import folder_tokenizer
+from phloem.runtime.text.tokenizer import Tokenizer
+
+CONTEXT = 2048
+
+
+@dataclass
+class Serving:
+    """A server on a loopback port, with what stands behind it."""
+
+    url: str
+    engine: ToyEngine
+    client: EngineClient
+    service: Service
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    def post(self, path: str, body: Any, **options: Any) -> httpx.Response:
+        return httpx.post(self.url + path, json=body, timeout=20, **options)
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return httpx.get(self.url + path, timeout=20, **options)
+
+    def tasks(self) -> int:
+        """How many tasks the server's event loop holds."""
+        count = asyncio.run_coroutine_threadsafe(self._count(), self.loop)
+        return count.result(5)
+
+    async def _count(self) -> int:
+        return len(asyncio.all_tasks()) - 1
+
+
+@contextmanager
+def serving(
+    tokenizer: Tokenizer, settings: ServerSettings | None = None, **engine_options: Any
+) -> Iterator[Serving]:
+    engine = ToyEngine(tokenizer, **engine_options)
+    info = ModelInfo(
+        name="toy",
+        path="/models/toy",
+        architecture="echo",
+        context_length=CONTEXT,
+        max_request_tokens=CONTEXT,
+        vocab_size=tokenizer.vocab_size,
+        eos_token_ids=tokenizer.eos_token_ids,
+        dtype="none",
+        device="none",
+    )
+    client = EngineClient(engine, info, tokenizer, max_requests=256)
+    app = create_app(client, settings)
+    config = uvicorn.Config(app, port=0, log_level="warning", loop="uvloop", lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until(lambda: server.started)
+    [listening] = server.servers[0].sockets
+    loop = server.servers[0].get_loop()
+    url = "http://127.0.0.1:{}".format(listening.getsockname()[1])
+    try:
+        yield Serving(url, engine, client, app.state.service, loop)
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        client.close()
+
+
+def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for a condition, and fail if it does not come."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    folder: Path = tmp_path_factory.mktemp("tokenizer")
+    write_tokenizer(folder)
+    return folder_tokenizer(folder)
+
+
+@pytest.fixture(scope="session")
+def toy(tokenizer: Tokenizer) -> Iterator[Serving]:
+    """One server for the tests that do not change it."""
+    with serving(tokenizer) as made:
+        yield made
