@@ -1,0 +1,5 @@
+"""Choices among literal strings."""
+
+from phloem.constrained.engines.choice.engine import ChoiceEngine
+
+__all__ = ["ChoiceEngine"]

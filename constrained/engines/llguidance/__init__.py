@@ -1,0 +1,1 @@
+"""JSON Schema, regexes and EBNF through the llguidance library."""

@@ -1,0 +1,124 @@
+"""Numbers that the engine, which computes in float64 and int64, would get wrong.
+
+Beyond 2^53 a bound would be rounded, perhaps to the wrong side, and a constant to another number;
+near 2^63 the engine overflows its stack. Bounds are narrowed to the nearest value that is exact,
+which allows a little less and nothing wrong; constants are refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from phloem.constrained.errors import GrammarError
+from phloem.constrained.json_schema.keywords import Schema, is_number
+from phloem.constrained.json_schema.positions import Position
+from phloem.constrained.strict_json import pointer_to
+
+EXACT = 2**53
+LARGEST = 2**63 - 1024
+"""The largest float64 that an int64 holds."""
+
+_LOWER = ("minimum", "exclusiveMinimum")
+_UPPER = ("maximum", "exclusiveMaximum")
+_COUNTS = (
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+)
+
+
+def narrow_bounds(pointer: str, schema: Schema) -> list[str]:
+    """Make the numbers of ``schema`` exact, in place; warnings where values are lost."""
+    for keyword in _COUNTS:
+        if keyword in schema:  # 2.0 is a whole number in JSON Schema, but not to the engine
+            schema[keyword] = int(schema[keyword])
+    _unfold_draft4(schema, "minimum", "exclusiveMinimum")
+    _unfold_draft4(schema, "maximum", "exclusiveMaximum")
+    warnings = []
+    for keyword in (*_LOWER, *_UPPER):
+        bound = schema.get(keyword)
+        if bound is None or abs(bound) <= EXACT:
+            continue
+        schema[keyword] = (
+            _upward(pointer, keyword, bound)
+            if keyword in _LOWER
+            else -_upward(pointer, keyword, -bound)
+        )
+        if abs(bound) > LARGEST:
+            warnings.append(f"{pointer}: numbers beyond {LARGEST} are not generated")
+    return warnings
+
+
+def _unfold_draft4(schema: Schema, bound: str, exclusive: str) -> None:
+    """Draft 4: ``"minimum": 5, "exclusiveMinimum": true``."""
+    if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
+        schema[exclusive] = schema.pop(bound)
+
+
+def _upward(pointer: str, keyword: str, bound: float) -> int:
+    """The least exact number at or above ``bound``; `LARGEST` and its negative end the range."""
+    if bound > LARGEST:
+        raise GrammarError(
+            f"{keyword!r} at {pointer} leaves no number below {LARGEST}, the largest supported",
+            pointer=pointer_to(pointer, keyword),
+            keyword=keyword,
+            code="unsupported_json_schema",
+        )
+    exact = float(max(bound, -LARGEST))
+    return int(exact if exact >= bound else math.nextafter(exact, math.inf))
+
+
+def check_constants(pointer: str, value: Any, keyword: str) -> None:
+    """Refuse numbers inside ``value`` (of ``const`` or ``enum``) that would be rounded."""
+    if is_number(value) and abs(value) > EXACT:
+        raise GrammarError(
+            f"{keyword!r} at {pointer} holds {value!r}; numbers beyond 2^53 are not exact",
+            pointer=pointer_to(pointer, keyword),
+            keyword=keyword,
+            code="unsupported_json_schema",
+        )
+    if isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            check_constants(pointer, item, keyword)
+
+
+def check_multiples(positions: Sequence[Position]) -> None:
+    """Refuse ``multipleOf`` values whose least common multiple may overflow 32 bits.
+
+    Where schemas are intersected the engine multiplies their divisors in uint32, unchecked.
+    """
+    found = [position for position in positions if "multipleOf" in position.schema]
+    may_intersect = any(position.schema.keys() & {"allOf", "$ref"} for position in positions)
+    if not found or (len(found) == 1 and not may_intersect):
+        return
+    divisors = [Decimal(repr(position.schema["multipleOf"])) for position in found]
+    scale = 10 ** max(_decimals(divisor) for divisor in divisors)
+    scaled = [int(divisor * scale) for divisor in divisors]
+    if _common_multiple(scaled) * max(scaled) >= 2**32:
+        pointer = found[scaled.index(max(scaled))].pointer
+        raise GrammarError(
+            "the values of 'multipleOf' in this schema have too large a common multiple",
+            pointer=pointer_to(pointer, "multipleOf"),
+            keyword="multipleOf",
+            code="unsupported_json_schema",
+        )
+
+
+def _decimals(number: Decimal) -> int:
+    exponent = number.normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _common_multiple(values: Iterable[int]) -> int:
+    result = 1
+    for value in values:
+        result = math.lcm(result, value)
+        if result >= 2**32:
+            break
+    return result

@@ -1,0 +1,50 @@
+"""Regexes inside a schema, rewritten to the one reading that all judges share."""
+
+from __future__ import annotations
+
+from phloem.constrained.errors import GrammarError
+from phloem.constrained.json_schema.keywords import Schema
+from phloem.constrained.limits import Limits
+from phloem.constrained.regex import charset, parse, render
+from phloem.constrained.strict_json import pointer_to
+
+
+def rewrite(pointer: str, schema: Schema, limits: Limits) -> None:
+    """Rewrite ``pattern`` and the keys of ``patternProperties`` in place.
+
+    The keys are read as ECMA-262 to the letter: a key that misses its pattern falls under
+    ``additionalProperties``, so a narrower reading would let something through.
+    """
+    if "pattern" in schema:
+        where = pointer_to(pointer, "pattern")
+        schema["pattern"] = _engine_regex(schema["pattern"], charset.COMMON, where, limits)
+    if "patternProperties" in schema:
+        schema["patternProperties"] = _rewrite_keys(pointer, schema["patternProperties"], limits)
+
+
+def _rewrite_keys(pointer: str, properties: Schema, limits: Limits) -> Schema:
+    where = pointer_to(pointer, "patternProperties")
+    rewritten = {
+        _engine_regex(key, charset.ECMA, pointer_to(where, key), limits): value
+        for key, value in properties.items()
+    }
+    if len(rewritten) < len(properties):
+        raise GrammarError(
+            f"two patterns at {where} mean the same",
+            pointer=where,
+            keyword="patternProperties",
+            code="unsupported_json_schema",
+        )
+    return rewritten
+
+
+def _engine_regex(text: str, shorthands: charset.Shorthands, pointer: str, limits: Limits) -> str:
+    try:
+        return render(parse(text, shorthands=shorthands, limits=limits))
+    except GrammarError as error:
+        raise GrammarError(
+            f"{error.message}, in the pattern at {pointer}",
+            pointer=pointer,
+            keyword=pointer.split("/")[-1] if pointer.endswith("/pattern") else "patternProperties",
+            code="unsupported_json_schema" if error.code == "invalid_grammar" else error.code,
+        ) from None
