@@ -20,13 +20,13 @@ from phloem.runtime.errors import ModelError
 from phloem.runtime.executor import Executor
 from phloem.runtime.generation import Generation
 from phloem.runtime.intake import Intake
-from phloem.runtime.loading import load_source
+from phloem.runtime.loading.source import load_source
 from phloem.runtime.models import Model, load_model
 from phloem.runtime.protocol import ModelInfo
 from phloem.runtime.scheduling.memory import SequenceMemory
 from phloem.runtime.scheduling.scheduler import Limits, Scheduler
 from phloem.runtime.store import resolve
-from phloem.runtime.text.tokenizer import Tokenizer, load_tokenizer
+from phloem.runtime.text import Tokenizer, load_tokenizer
 
 logger = logging.getLogger(__name__)
 

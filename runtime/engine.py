@@ -62,12 +62,12 @@ class EngineCore:
         if request.rid in self._requests:
             raise PhloemError(f"rid {request.rid!r} is in use")
         first = self.intake.sequences(request)
-        self._requests[request.rid] = [first, *first.siblings]
-        self.counters.prompt_tokens += first.prompt_length
         if request.sampling.constraint is None:
             self.scheduler.add(first)
         else:
             self.intake.compile(first)
+        self._requests[request.rid] = [first, *first.siblings]
+        self.counters.prompt_tokens += first.prompt_length
 
     def abort(self, rid: str) -> bool:
         """End a request; the next step reports it. False if it is not known."""

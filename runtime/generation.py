@@ -85,11 +85,11 @@ class Generation:
         stops = self._stops(seq, token)
         if stops and not seq.params.no_stop_trim:
             return Finish(reason="stop", matched=token)
-        text, matched = seq.output.push(token, may_stop=seq.generated >= seq.params.min_new_tokens)
-        news.text.append(text)
+        found = seq.output.push(token, may_stop=seq.generated >= seq.params.min_new_tokens)
+        news.text.append(found.text)
         if stops:
             return Finish(reason="stop", matched=token)
-        return Finish(reason="stop", matched=matched) if matched is not None else None
+        return None if found.matched is None else Finish(reason="stop", matched=found.matched)
 
     def _stops(self, seq: Sequence, token: int) -> bool:
         if token in seq.params.stop_token_ids:

@@ -18,7 +18,7 @@ from phloem.runtime.errors import EngineDeadError, ModelError
 from phloem.runtime.protocol import ModelInfo
 from phloem.runtime.sockets import addresses, make_socket
 from phloem.runtime.store import resolve
-from phloem.runtime.text.tokenizer import load_tokenizer
+from phloem.runtime.text import load_tokenizer
 from phloem.runtime.wire import Command, Dead, Ready, Reply, Shutdown
 
 LIFE_POLL = 0.2

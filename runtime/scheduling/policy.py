@@ -38,10 +38,9 @@ def order(
     max_wait: float,
 ) -> list[Sequence]:
     """Waiting sequences in the order of admission at time ``now`` (seconds)."""
-    aged, young = [], []
-    for seq in waiting:
-        (aged if now - seq.arrival >= max_wait else young).append(seq)
-    aged.sort(key=lambda seq: seq.arrival)
+    queue = list(waiting)
+    aged = sorted((s for s in queue if now - s.arrival >= max_wait), key=lambda seq: seq.arrival)
+    young = [seq for seq in queue if now - seq.arrival < max_wait]
     if policy == "lpm":
         return aged + by_cached_prefix(young, cached_length)
     return aged + by_arrival(young)
