@@ -1,0 +1,114 @@
+"""Programs on a server, through its native HTTP API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from phloem.frontend_lang.backends.base import Call, Completion, OnText
+from phloem.frontend_lang.backends.transport import Transport
+from phloem.runtime.errors import RequestError
+from phloem.runtime.protocol import SamplingParams
+
+if TYPE_CHECKING:
+    from phloem.runtime.text.roles import RoleAffixes
+
+
+class RuntimeEndpoint:
+    """A ``Backend`` over a Phloem server.
+
+    Args:
+        base_url: such as ``http://localhost:8000``.
+        api_key: sent as a bearer token.
+        timeout: most seconds to wait for an answer or, in a stream, for its next piece.
+        cache_salt, extra_key: programs share cached prefixes only with requests of the same.
+
+    Raises:
+        RequestError: ``base_url`` is no HTTP address.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None = None,
+        *,
+        timeout: float = 600.0,
+        cache_salt: str = "",
+        extra_key: str = "",
+    ) -> None:
+        self._transport = Transport(base_url, api_key, timeout)
+        self._labels = {"cache_salt": cache_salt, "extra_key": extra_key}
+        self._affixes: RoleAffixes | None = None
+
+    async def encode(self, text: str) -> list[int]:
+        """See ``Backend.encode``."""
+        reply = await self._transport.post("/tokenize", {"prompt": text})
+        ids: list[int] = reply["tokens"]
+        return ids
+
+    async def generate(self, call: Call, on_text: OnText | None = None) -> list[Completion]:
+        """See ``Backend.generate``."""
+        body = {
+            "text": call.prompt,
+            "sampling_params": _sampling_fields(call.sampling),
+            "program": call.program,
+            **self._labels,
+        }
+        if call.return_logprob:
+            body |= {
+                "return_logprob": True,
+                "return_text_in_logprobs": True,
+                "logprob_start_len": -1 if call.logprob_start is None else call.logprob_start,
+                "top_logprobs_num": call.top_logprobs,
+            }
+        if on_text is None:
+            reply = await self._transport.post("/generate", body)
+            results = reply if isinstance(reply, list) else [reply]
+        else:
+            results = await self._stream(body, on_text)
+        return [Completion(each["text"], each["meta_info"]) for each in results]
+
+    async def score(self, input_ids: list[int], start: int) -> list[float]:
+        """See ``Backend.score``."""
+        body = {
+            "input_ids": input_ids,
+            "sampling_params": {"max_new_tokens": 0},
+            "return_logprob": True,
+            "logprob_start_len": start,
+            **self._labels,
+        }
+        reply = await self._transport.post("/generate", body)
+        return [logprob for logprob, _, _ in reply["meta_info"]["input_token_logprobs"]]
+
+    async def flush_cache(self) -> bool:
+        """See ``Backend.flush_cache``."""
+        try:
+            await self._transport.post("/flush_cache", {})
+        except RequestError as error:
+            if error.code == "busy":
+                return False
+            raise
+        return True
+
+    async def _stream(self, body: dict[str, Any], on_text: OnText) -> list[Any]:
+        """The last results by index; events carry each sequence's whole text so far."""
+        latest: dict[int, Any] = {}
+        told = 0
+        async for result in self._transport.stream("/generate", {**body, "stream": True}):
+            index = result.get("index", 0)
+            latest[index] = result
+            if index == 0:
+                on_text(result["text"][told:])
+                told = len(result["text"])
+        return [latest[index] for index in sorted(latest)]
+
+
+def _sampling_fields(sampling: SamplingParams) -> dict[str, Any]:
+    """``sampling_params`` of the native API, where a constraint has its kind as its name."""
+    fields: dict[str, Any] = msgspec.to_builtins(sampling, str_keys=True)
+    fields["max_new_tokens"] = sampling.max_new_tokens
+    if sampling.constraint is not None:
+        del fields["constraint"]
+        fields[sampling.constraint.kind] = sampling.constraint.text
+    return fields
