@@ -12,14 +12,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import regex
 
 from phloem.runtime.errors import RequestError
 from phloem.runtime.protocol import GenerateRequest, ModelInfo, SamplingParams, Struct
+from phloem.runtime.text.stop import StopMatcher
 
 MAX_STOPS = 32
-MAX_STOP_CHARS = 1024
-MAX_STOP_REGEX_BYTES = 256
 MAX_LABEL_CHARS = 256
 MAX_CHOSEN_TOKENS = 1024
 MAX_LOGIT_BIAS = 100.0
@@ -83,8 +81,8 @@ def validate(request: GenerateRequest, info: ModelInfo) -> None:
     _check_labels(request)
     _check_stops(sampling)
     _check_logit_bias(sampling.logit_bias, info.vocab_size)
-    _check_tokens("stop_token_ids", sampling.stop_token_ids, info.vocab_size)
-    _check_tokens("token_ids_logprob", request.token_ids_logprob, info.vocab_size)
+    check_tokens("stop_token_ids", sampling.stop_token_ids, info.vocab_size)
+    check_tokens("token_ids_logprob", request.token_ids_logprob, info.vocab_size)
     _check_count("token_ids_logprob", request.token_ids_logprob, MAX_CHOSEN_TOKENS)
     _check_prompt(request, info)
     _check_length(request, info)
@@ -132,29 +130,13 @@ def _check_count(name: str, items: Collection[object], limit: int) -> None:
 
 
 def _check_stops(sampling: SamplingParams) -> None:
-    _check_count("stop", sampling.stop, MAX_STOPS)
-    _check_count("stop_regex", sampling.stop_regex, MAX_STOPS)
-    for stop in sampling.stop:
-        _check_text("stop", stop)
-        if not 0 < len(stop) <= MAX_STOP_CHARS:
-            raise _refuse(
-                "stop", f"needs strings of 1 to {MAX_STOP_CHARS} characters, got {len(stop)}"
-            )
-    for pattern in sampling.stop_regex:
-        _check_stop_regex(pattern)
-
-
-def _check_stop_regex(pattern: str) -> None:
-    _check_text("stop_regex", pattern)
-    size = len(pattern.encode())
-    if not 0 < size <= MAX_STOP_REGEX_BYTES:
-        raise _refuse(
-            "stop_regex", f"needs patterns of 1 to {MAX_STOP_REGEX_BYTES} bytes, got {size}"
-        )
-    try:
-        regex.compile(pattern)
-    except (regex.error, RecursionError, OverflowError) as error:
-        raise _refuse("stop_regex", f"{pattern!r} is not a regular expression: {error}") from None
+    for name in ("stop", "stop_regex"):
+        stops = getattr(sampling, name)
+        _check_count(name, stops, MAX_STOPS)
+        for stop in stops:
+            _check_text(name, stop)
+    if sampling.stop or sampling.stop_regex:
+        StopMatcher(sampling.stop, sampling.stop_regex)  # refuses what it cannot look for
 
 
 def _check_logit_bias(bias: Mapping[int, float], vocab_size: int) -> None:
@@ -162,10 +144,11 @@ def _check_logit_bias(bias: Mapping[int, float], vocab_size: int) -> None:
     for token, value in bias.items():
         if not bound.allows(value):
             raise _refuse("logit_bias", f"of token {token} must be {bound}, got {value!r}")
-    _check_tokens("logit_bias", bias, vocab_size)
+    check_tokens("logit_bias", bias, vocab_size)
 
 
-def _check_tokens(name: str, tokens: Collection[int], vocab_size: int) -> None:
+def check_tokens(name: str, tokens: Collection[int], vocab_size: int) -> None:
+    """Refuse what is not a token id of the model; the message calls the field ``name``."""
     if not tokens:
         return
     try:
@@ -182,7 +165,7 @@ def _check_tokens(name: str, tokens: Collection[int], vocab_size: int) -> None:
 def _check_prompt(request: GenerateRequest, info: ModelInfo) -> None:
     if not request.input_ids:
         raise _refuse("input_ids", "is empty; it needs at least one token")
-    _check_tokens("input_ids", request.input_ids, info.vocab_size)
+    check_tokens("input_ids", request.input_ids, info.vocab_size)
     start, length = request.logprob_start, len(request.input_ids)
     if start is not None and not Bound(0, length, integer=True).allows(start):
         raise _refuse(

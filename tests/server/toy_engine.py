@@ -106,18 +106,23 @@ class ToyEngine:
         self.close()
 
     def _run(self) -> None:
-        while True:
-            while self.running or True:
-                try:
-                    command = self._commands.get(block=not self.running)
-                except queue.Empty:
-                    break
-                if isinstance(command, Shutdown):
-                    self._receive(Dead("the engine was shut down"))
-                    return
-                self._obey(command)
-            if self.running:
+        try:
+            while self._obey_all():
                 self._step()
+            self._receive(Dead("the engine was shut down"))
+        except Exception as error:
+            self._receive(Dead(f"the toy is broken: {error!r}"))
+
+    def _obey_all(self) -> bool:
+        """Obey what has come, at least one command if nothing runs; False to end."""
+        while True:
+            try:
+                command = self._commands.get(block=not self.running)
+            except queue.Empty:
+                return True
+            if isinstance(command, Shutdown):
+                return False
+            self._obey(command)
 
     def _obey(self, command: Command) -> None:
         match command:
@@ -170,9 +175,10 @@ class ToyEngine:
             each.finish = Finish(reason="stop", matched=token)
             text = each.output.finish()
         else:
-            text, matched = each.output.push(token)
-            if matched is not None:
-                each.finish = Finish(reason="stop", matched=matched)
+            result = each.output.push(token)
+            text = result.text
+            if result.matched is not None:
+                each.finish = Finish(reason="stop", matched=result.matched)
             elif each.produced == params.max_new_tokens:
                 each.finish = Finish(reason="length")
                 text += each.output.finish()

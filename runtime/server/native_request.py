@@ -1,0 +1,128 @@
+"""From SGLang's native body to a batch for the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from phloem.runtime.errors import RequestError
+from phloem.runtime.protocol import GenerateRequest, SamplingParams
+from phloem.runtime.server.collect import Batch
+from phloem.runtime.server.decode import Decoded, field_error
+from phloem.runtime.server.fields import (
+    ROUTING,
+    constraints,
+    given,
+    new_id,
+    sampling_params,
+    the_one,
+)
+from phloem.runtime.server.native_types import GenerateBody, NativeSampling
+from phloem.runtime.server.prompts import split, token_ids
+from phloem.runtime.server.service import Service
+
+DEFAULT_TOKENS = 128
+
+
+async def make_batch(service: Service, decoded: Decoded[GenerateBody]) -> Batch:
+    """One request for each prompt.
+
+    Raises:
+        RequestError: there is not exactly one kind of prompt, lists differ in length, or a
+            sampling parameter is unknown or of the wrong type.
+    """
+    body = decoded.value
+    field, prompt = _prompt(body)
+    prompts = split(prompt, field)
+    count = len(prompts)
+    service.check_size(count, field)
+    names = {
+        "input_ids": field,
+        "logprob_start": "logprob_start_len",
+        "top_logprobs": "top_logprobs_num",
+    }
+    params = []
+    for place, given_params in _sampling_dicts(body, count):
+        constraint_field, sampling = _sampling(place, given_params)
+        names.setdefault("constraint", constraint_field)
+        params.append(sampling)
+    service.check_size(sum(max(each.n, 0) for each in params), "n")
+    requests = [
+        GenerateRequest(
+            rid=rid,
+            input_ids=ids,
+            sampling=service.with_default_length(sampling, DEFAULT_TOKENS, len(ids)),
+            **_scores(body),
+            **given(body, ROUTING),
+        )
+        for rid, ids, sampling in zip(
+            _rids(body.rid, count), await token_ids(service, prompts), params, strict=True
+        )
+    ]
+    return Batch(requests, names, decoded.arrived)
+
+
+def _prompt(body: GenerateBody) -> tuple[str, Any]:
+    if (body.text is None) == (body.input_ids is None):
+        raise RequestError("exactly one of `text` and `input_ids` is required", param="text")
+    return ("text", body.text) if body.text is not None else ("input_ids", body.input_ids)
+
+
+def _rids(rid: str | list[str] | None, count: int) -> list[str]:
+    if isinstance(rid, list):
+        _check_count("rid", rid, count)
+        return rid
+    if count == 1:
+        return [new_id() if rid is None else rid]
+    base = new_id() if rid is None else rid
+    return [f"{base}_{number}" for number in range(count)]
+
+
+def _sampling_dicts(body: GenerateBody, count: int) -> list[tuple[str, Mapping[str, Any]]]:
+    """For each prompt, its sampling parameters and where they stand in the body."""
+    params = body.sampling_params
+    if not isinstance(params, list):
+        return [("sampling_params", params or {})] * count
+    _check_count("sampling_params", params, count)
+    return [(f"sampling_params[{number}]", each) for number, each in enumerate(params)]
+
+
+def _check_count(name: str, items: list[Any], count: int) -> None:
+    if len(items) != count:
+        raise RequestError(
+            f"`{name}` has {len(items)} items for {count} prompts; it needs one for each",
+            param=name,
+        )
+
+
+def _sampling(place: str, params: Mapping[str, Any]) -> tuple[str, SamplingParams]:
+    """The parameters, and the field that constrains the output."""
+    given_params = {name: value for name, value in params.items() if value is not None}
+    try:
+        fields = msgspec.convert(given_params, NativeSampling, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise field_error(error, within=place) from None
+    if fields.seed is None:
+        fields.seed = fields.sampling_seed
+    field, constraint = the_one(constraints(fields))
+    return field, sampling_params(
+        fields,
+        max_new_tokens=fields.max_new_tokens,
+        min_new_tokens=fields.min_new_tokens,
+        constraint=constraint,
+    )
+
+
+def _scores(body: GenerateBody) -> dict[str, Any]:
+    """The fields of GenerateRequest that ask for log-probabilities."""
+    if not body.return_logprob:
+        return {}
+    start = body.logprob_start_len
+    return {
+        "return_logprob": True,
+        "logprob_start": None if start == -1 else start,
+        "top_logprobs": body.top_logprobs_num or 0,
+        "token_ids_logprob": tuple(body.token_ids_logprob or ()),
+    }
