@@ -58,8 +58,8 @@ class Ops(Protocol):
     def prepare_linear(self, weight: Tensor, bias: Tensor | None = None) -> Linear:
         """Pack ``weight`` [N, M] (and ``bias`` [N]) once at load."""
 
-    def embedding(self, token_ids: Tensor, weight: Tensor) -> Tensor:
-        """int64 [T], [V, M] -> [T, M]."""
+    def embedding(self, token_ids: Tensor, weight: Tensor, scale: float = 1.0) -> Tensor:
+        """int64 [T], [V, M] -> [T, M]: rows of ``weight``, times ``scale``."""
 
     def linear(self, x: Tensor, linear: Linear) -> Tensor:
         """[T, M] -> [T, N]."""

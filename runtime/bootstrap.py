@@ -108,7 +108,7 @@ def choose_dtype(config: EngineConfig, device: torch.device) -> torch.dtype:
 
 def make_kv_pool(config: EngineConfig, model: Model) -> KVPool:
     device, shape = model.device, model.kv_geometry
-    token_bytes = shape.bytes_per_token(model.dtype)
+    token_bytes = shape.bytes_per_token(model.dtype.itemsize)
     tokens = config.kv_tokens or int(free_memory(device) * config.kv_fraction) // token_bytes
     pages = tokens // config.page_size
     if pages < 2:

@@ -25,7 +25,7 @@ class Executor:
         self.ops = ops
         self.kv = kv
         self.vocab_size = model.config.vocab_size
-        self._layers = [kv.layer(index) for index in range(model.config.num_layers)]
+        self._layers = [kv.layer(index) for index in range(model.kv_geometry.num_layers)]
 
     @torch.inference_mode()
     def execute(self, plan: StepPlan, masks: Callable[[], Masks | None]) -> StepResult:

@@ -1,0 +1,59 @@
+"""The reference ops as one object."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from phloem.kernels.batch import RaggedBatch
+from phloem.kernels.ops import KVLayer
+from phloem.kernels.reference import activation, mask, norm, rope, sampling
+from phloem.kernels.reference import linear as linears
+from phloem.kernels.reference.attention import attention
+from phloem.kernels.reference.scratch import Scratch
+from phloem.kernels.reference.tiles import Tile, plan_tiles
+
+
+class ReferenceOps:
+    """``kernels.ops.Ops`` in plain torch; for one thread at a time."""
+
+    name = "reference"
+
+    prepare_linear = staticmethod(linears.prepare_linear)
+    embedding = staticmethod(linears.embedding)
+    linear = staticmethod(linears.linear)
+    logits = staticmethod(linears.logits)
+    rms_norm = staticmethod(norm.rms_norm)
+    add_rms_norm = staticmethod(norm.add_rms_norm)
+    rope_and_cache = staticmethod(rope.rope_and_cache)
+    silu_mul = staticmethod(activation.silu_mul)
+    gelu_mul = staticmethod(activation.gelu_mul)
+    apply_mask = staticmethod(mask.apply_mask)
+    sample = staticmethod(sampling.sample)
+
+    def __init__(self) -> None:
+        self._scratch = Scratch()
+        self._batch: RaggedBatch | None = None
+        self._tiles: dict[tuple[int, int | None], list[Tile]] = {}
+
+    def attention(
+        self,
+        q: Tensor,
+        kv: KVLayer,
+        batch: RaggedBatch,
+        *,
+        scale: float,
+        window: int | None = None,
+        softcap: float | None = None,
+    ) -> Tensor:
+        """See ``Ops.attention``."""
+        tiles = self._plan(batch, q.shape[1], window)
+        return attention(q, kv, tiles, scale, softcap, self._scratch)
+
+    def _plan(self, batch: RaggedBatch, heads: int, window: int | None) -> list[Tile]:
+        """The batch's tiles, planned for the first of its layers and kept for the others."""
+        if batch is not self._batch:
+            self._batch, self._tiles = batch, {}
+        key = heads, window
+        if key not in self._tiles:
+            self._tiles[key] = plan_tiles(batch, heads, window)
+        return self._tiles[key]

@@ -1,0 +1,160 @@
+"""How each family's Hugging Face config maps to a ModelConfig: one short function a family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from phloem.runtime.errors import ModelError
+from phloem.runtime.models.config import ModelConfig
+from phloem.runtime.models.rope_config import rope_config
+
+Config = Mapping[str, Any]
+
+ACTIVATIONS = {"silu": "silu", "gelu_pytorch_tanh": "gelu"}
+UNSUPPORTED = ("quantization_config", "num_local_experts", "num_experts")
+
+
+def parse_config(hf: Config) -> ModelConfig:
+    """The ModelConfig of a family that has a definition here.
+
+    Raises:
+        ModelError: the config asks for something that the definition does not do, or lacks a
+            field; the message names it.
+    """
+    for name in UNSUPPORTED:
+        if hf.get(name):
+            raise ModelError(f"the config's {name} is not supported: {hf[name]}")
+    try:
+        return FAMILIES[hf["model_type"]](hf)
+    except KeyError as error:
+        raise ModelError(f"the config lacks {error}") from None
+
+
+def is_known(hf: Config) -> bool:
+    """Whether the family has a definition here."""
+    return hf.get("model_type") in FAMILIES
+
+
+def common(hf: Config) -> ModelConfig:
+    """What the families share; full attention everywhere."""
+    hidden, heads = hf["hidden_size"], hf["num_attention_heads"]
+    head_dim = hf.get("head_dim") or hidden // heads
+    layers = hf["num_hidden_layers"]
+    return ModelConfig(
+        architecture=architecture(hf),
+        vocab_size=hf["vocab_size"],
+        hidden_size=hidden,
+        intermediate_size=hf["intermediate_size"],
+        num_layers=layers,
+        num_heads=heads,
+        num_kv_heads=hf.get("num_key_value_heads") or heads,
+        head_dim=head_dim,
+        norm_eps=hf["rms_norm_eps"],
+        context_length=hf["max_position_embeddings"],
+        tie_embeddings=bool(hf.get("tie_word_embeddings", False)),
+        rope=rope_config(hf, head_dim),
+        attention_scale=head_dim**-0.5,
+        windows=(None,) * layers,
+        activation=activation(hf),  # type: ignore[arg-type]  # values of ACTIVATIONS
+    )
+
+
+def architecture(hf: Config) -> str:
+    return (hf.get("architectures") or [hf["model_type"]])[0]
+
+
+def activation(hf: Config) -> str:
+    name = hf.get("hidden_activation") or hf.get("hidden_act") or "silu"
+    if name not in ACTIVATIONS:
+        raise ModelError(f"the config's activation {name!r} is not one of {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[name]
+
+
+def layer_windows(hf: Config, default: Callable[[int], bool]) -> tuple[int | None, ...]:
+    """The window of each layer; ``default(i)``: whether layer i has one where nothing is said."""
+    window, layers = hf.get("sliding_window"), hf["num_hidden_layers"]
+    kinds = hf.get("layer_types") or [
+        "sliding_attention" if default(i) else "full_attention" for i in range(layers)
+    ]
+    unknown = set(kinds) - {"sliding_attention", "full_attention"}
+    if unknown:
+        raise ModelError(f"the config's layer_types holds {', '.join(sorted(unknown))}")
+    return tuple(window if kind == "sliding_attention" else None for kind in kinds)
+
+
+def llama(hf: Config) -> ModelConfig:
+    bias = bool(hf.get("attention_bias", False))
+    return replace(
+        common(hf), qkv_bias=bias, output_bias=bias, mlp_bias=bool(hf.get("mlp_bias", False))
+    )
+
+
+def mistral(hf: Config) -> ModelConfig:
+    return replace(common(hf), windows=layer_windows(hf, lambda i: True))
+
+
+def qwen2(hf: Config) -> ModelConfig:
+    first = hf.get("max_window_layers", 0)
+    slides = bool(hf.get("use_sliding_window", False))
+    windows = layer_windows(hf, lambda i: slides and i >= first)
+    return replace(common(hf), qkv_bias=True, windows=windows)
+
+
+def qwen3(hf: Config) -> ModelConfig:
+    bias = bool(hf.get("attention_bias", False))
+    return replace(qwen2(hf), qkv_bias=bias, output_bias=bias, qk_norm=True)
+
+
+def phi3(hf: Config) -> ModelConfig:
+    windows = layer_windows(hf, lambda i: True)
+    return replace(common(hf), windows=windows, fused_weights=True)
+
+
+def gemma(hf: Config, slides: Callable[[int], bool]) -> ModelConfig:
+    base = common(hf)
+    return replace(
+        base,
+        windows=layer_windows(hf, slides),
+        tie_embeddings=bool(hf.get("tie_word_embeddings", True)),
+        attention_scale=hf.get("query_pre_attn_scalar", base.head_dim) ** -0.5,
+        embedding_scale=base.hidden_size**0.5,
+        qkv_bias=bool(hf.get("attention_bias", False)),
+        output_bias=bool(hf.get("attention_bias", False)),
+        sandwich_norms=True,
+        unit_offset_norms=True,
+    )
+
+
+def gemma2(hf: Config) -> ModelConfig:
+    return replace(
+        gemma(hf, lambda i: i % 2 == 0),
+        attention_softcap=hf.get("attn_logit_softcapping", 50.0),
+        logit_softcap=hf.get("final_logit_softcapping", 30.0),
+    )
+
+
+def gemma3(hf: Config) -> ModelConfig:
+    if hf.get("use_bidirectional_attention"):
+        raise ModelError("the config's use_bidirectional_attention is not supported")
+    pattern = hf.get("sliding_window_pattern") or hf.get("_sliding_window_pattern") or 6
+    base = gemma(hf, lambda i: (i + 1) % pattern != 0)
+    return replace(
+        base,
+        local_rope=rope_config(hf, base.head_dim, layers="sliding_attention"),
+        attention_softcap=hf.get("attn_logit_softcapping"),
+        logit_softcap=hf.get("final_logit_softcapping"),
+        qk_norm=True,
+    )
+
+
+FAMILIES: dict[str, Callable[[Config], ModelConfig]] = {
+    "llama": llama,
+    "mistral": mistral,
+    "qwen2": qwen2,
+    "qwen3": qwen3,
+    "phi3": phi3,
+    "gemma2": gemma2,
+    "gemma3_text": gemma3,
+}

@@ -1,0 +1,87 @@
+"""Tables of cosines and sines for rotary embeddings, one row for each position.
+
+Frequencies follow the papers and the reference code in transformers: linear (position
+interpolation, arXiv 2306.15595), llama3 (Llama 3.1), yarn (arXiv 2309.00071) and longrope
+(arXiv 2402.13753).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from phloem.runtime.models.config import RopeConfig
+
+
+def rope_table(rope: RopeConfig, context_length: int) -> Tensor:
+    """float32 [context_length, 2, rotated / 2]: cos and sin, scaled by the attention factor."""
+    frequencies, scale = FREQUENCIES[rope.kind](rope, context_length)
+    angles = torch.arange(context_length, dtype=torch.float32)[:, None] * frequencies
+    return torch.stack((angles.cos(), angles.sin()), dim=1) * scale
+
+
+def base_frequencies(rope: RopeConfig) -> Tensor:
+    """theta^(-2 i / rotated), float32 [rotated / 2]."""
+    exponents = torch.arange(0, rope.rotated, 2, dtype=torch.int64).float() / rope.rotated
+    return 1.0 / rope.theta**exponents
+
+
+def default(rope: RopeConfig, context_length: int) -> tuple[Tensor, float]:
+    return base_frequencies(rope), 1.0
+
+
+def linear(rope: RopeConfig, context_length: int) -> tuple[Tensor, float]:
+    return base_frequencies(rope) / rope.factor, 1.0
+
+
+def llama3(rope: RopeConfig, context_length: int) -> tuple[Tensor, float]:
+    """Slow frequencies are divided by the factor, fast ones kept, those between blended."""
+    frequencies = base_frequencies(rope)
+    turns = rope.original_context * frequencies / (2 * math.pi)
+    span = rope.high_freq_factor - rope.low_freq_factor
+    kept = ((turns - rope.low_freq_factor) / span).clamp(0, 1)
+    return frequencies * (kept + (1 - kept) / rope.factor), 1.0
+
+
+def yarn(rope: RopeConfig, context_length: int) -> tuple[Tensor, float]:
+    """Interpolate the frequencies that turn seldom within the original context."""
+
+    def dimension(turns: float) -> float:
+        base = math.log(rope.original_context / (turns * 2 * math.pi))
+        return rope.rotated * base / (2 * math.log(rope.theta))
+
+    low = max(math.floor(dimension(rope.beta_fast)), 0)
+    high = min(math.ceil(dimension(rope.beta_slow)), rope.rotated - 1)
+    ramp = (torch.arange(rope.rotated // 2, dtype=torch.float32) - low) / max(high - low, 1e-3)
+    interpolated = ramp.clamp(0, 1)
+    frequencies = base_frequencies(rope)
+    blended = frequencies * (interpolated / rope.factor + 1 - interpolated)
+    usual = 0.1 * math.log(rope.factor) + 1.0 if rope.factor > 1 else 1.0
+    return blended, usual if rope.attention_factor is None else rope.attention_factor
+
+
+def longrope(rope: RopeConfig, context_length: int) -> tuple[Tensor, float]:
+    """One factor for each frequency: the long ones if the served context exceeds the original.
+
+    The choice is made once, for the context that is served, since cached keys keep their angles.
+    """
+    long = context_length > rope.original_context
+    factors = torch.tensor(rope.long_factors if long else rope.short_factors)
+    if rope.attention_factor is not None:
+        scale = rope.attention_factor
+    elif rope.factor <= 1:
+        scale = 1.0
+    else:
+        scale = math.sqrt(1 + math.log(rope.factor) / math.log(rope.original_context))
+    return base_frequencies(rope) / factors, scale
+
+
+FREQUENCIES = {
+    "default": default,
+    "linear": linear,
+    "llama3": llama3,
+    "yarn": yarn,
+    "longrope": longrope,
+}

@@ -1,0 +1,63 @@
+"""Tensors of a checkpoint by name, with their shapes checked and none forgotten."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from phloem.kernels.ops import Linear, Ops
+from phloem.runtime.errors import ModelError
+from phloem.runtime.loading.source import WeightSource
+
+DERIVED = (".rotary_emb.inv_freq", ".masked_bias", ".attn.bias")
+"""Endings of tensors that old checkpoints hold although they follow from the config."""
+
+
+class Weights:
+    """Reads tensors one by one, in the dtype and on the device where they are used."""
+
+    def __init__(
+        self, source: WeightSource, ops: Ops, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        self.ops = ops
+        self.dtype = dtype
+        self.device = device
+        self._source = source
+        self._unread = {name for name in source.names() if not name.endswith(DERIVED)}
+
+    def tensor(self, name: str, *shape: int) -> Tensor:
+        """One tensor.
+
+        Raises:
+            ModelError: it is missing, or has another shape.
+        """
+        value = self._source.get(name)
+        if tuple(value.shape) != shape:
+            raise ModelError(f"tensor {name} has shape {list(value.shape)}, not {list(shape)}")
+        self._unread.discard(name)
+        return value.to(device=self.device, dtype=self.dtype)
+
+    def linear(self, names: list[str], outs: list[int], inner: int, *, bias: bool) -> Linear:
+        """Linear maps of the same input, stacked into one."""
+        weight = [
+            self.tensor(f"{name}.weight", out, inner) for name, out in zip(names, outs, strict=True)
+        ]
+        biases = [self.tensor(f"{n}.bias", o) for n, o in zip(names, outs, strict=True) if bias]
+        return self.ops.prepare_linear(
+            weight[0] if len(weight) == 1 else torch.cat(weight),
+            torch.cat(biases) if biases else None,
+        )
+
+    def ignore(self, name: str) -> None:
+        """Say that a tensor is not needed."""
+        self._unread.discard(name)
+
+    def finish(self) -> None:
+        """Check that every tensor of the checkpoint was read.
+
+        Raises:
+            ModelError: one was not, so the definition does not fit the checkpoint.
+        """
+        if self._unread:
+            some = ", ".join(sorted(self._unread)[:5])
+            raise ModelError(f"{len(self._unread)} tensors have no place in the model: {some}")
