@@ -15,6 +15,14 @@ def test_pages_are_handed_out_once() -> None:
     assert pool.free == 0
 
 
+def test_what_was_handed_out_does_not_change() -> None:
+    pool = PagePool(2, 16)
+    first, second = pool.allocate(1), pool.allocate(1)
+    expected = second.tolist()
+    pool.release(first)
+    assert second.tolist() == expected
+
+
 def test_nothing_is_taken_when_too_few_are_free() -> None:
     pool = PagePool(4, 16)
     pool.allocate(1)

@@ -76,7 +76,9 @@ def test_empty_namespaces_are_dropped(small: SmallCache) -> None:
 def test_reset_empties_the_tree(small: SmallCache) -> None:
     small.put("abc")
     small.put("abd", "other")
+    node = small.match("abc").node
     assert small.tree.reset()
+    assert node not in small.tree._leaves
     assert small.pool.free == small.pool.total
     assert small.match("abc").length == 0
     small.tree.check(0)
