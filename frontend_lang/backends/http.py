@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -13,6 +13,7 @@ from phloem.runtime.protocol import SamplingParams
 
 if TYPE_CHECKING:
     from phloem.runtime.text.roles import RoleAffixes
+    from phloem.runtime.text.tokenizer import Tokenizer
 
 
 class RuntimeEndpoint:
@@ -41,6 +42,16 @@ class RuntimeEndpoint:
         self._labels = {"cache_salt": cache_salt, "extra_key": extra_key}
         self._affixes: RoleAffixes | None = None
 
+    async def affixes(self) -> RoleAffixes:
+        """See ``Backend.affixes``."""
+        if self._affixes is None:
+            from phloem.runtime.text.roles import role_affixes
+
+            template = _ServedTemplate(await self._transport.get("/get_model_info"))
+            # The affixes are found by rendering alone.
+            self._affixes = role_affixes(cast("Tokenizer", template))
+        return self._affixes
+
     async def encode(self, text: str) -> list[int]:
         """See ``Backend.encode``."""
         reply = await self._transport.post("/tokenize", {"prompt": text})
@@ -49,7 +60,7 @@ class RuntimeEndpoint:
 
     async def generate(self, call: Call, on_text: OnText | None = None) -> list[Completion]:
         """See ``Backend.generate``."""
-        body = {
+        body: dict[str, Any] = {
             "text": call.prompt,
             "sampling_params": _sampling_fields(call.sampling),
             "program": call.program,
@@ -112,3 +123,23 @@ def _sampling_fields(sampling: SamplingParams) -> dict[str, Any]:
         del fields["constraint"]
         fields[sampling.constraint.kind] = sampling.constraint.text
     return fields
+
+
+class _ServedTemplate:
+    """The chat template in a server's model info, in the role of the tokenizer that has it."""
+
+    def __init__(self, info: dict[str, Any]) -> None:
+        from phloem.runtime.text.chat_template import ChatTemplate
+
+        if not info["chat_template"]:
+            raise RequestError(
+                "the served model has no chat template; write a program without roles",
+                code="no_chat_template",
+            )
+        variables = {name: info[name] for name in ("bos_token", "eos_token") if info.get(name)}
+        self._template = ChatTemplate(info["chat_template"], variables)
+
+    def apply_chat_template(
+        self, messages: list[dict[str, str]], *, add_generation_prompt: bool
+    ) -> str:
+        return self._template.render(messages, add_generation_prompt=add_generation_prompt)

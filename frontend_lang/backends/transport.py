@@ -60,7 +60,7 @@ class Transport:
             async with request as response:
                 if response.status_code != 200:
                     _checked(response.status_code, await response.aread())
-                async for data in _events(response.aiter_bytes()):
+                async for data in events(response.aiter_bytes()):
                     if data == b"[DONE]":
                         return
                     yield _checked_event(data)
@@ -91,12 +91,12 @@ class Transport:
             raise EngineDeadError(f"{self._base_url} cannot be reached: {error}") from error
 
 
-async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The data of each server-sent event. Only ``\\n`` ends a line: texts hold other breaks."""
     pending = b""
     async for chunk in chunks:
-        *events, pending = (pending + chunk).split(b"\n\n")
-        for event in events:
+        *whole, pending = (pending + chunk).split(b"\n\n")
+        for event in whole:
             yield event.removeprefix(b"data: ")
 
 

@@ -2,7 +2,7 @@
 
 A deterministic language model over a real tokenizer: after a text it gives the token that
 continues the script probability 0.9 and shares the rest evenly. So what a program asks and what
-comes of it are both known exactly.
+comes of it are both known exactly. Scripts are in ASCII.
 """
 
 from __future__ import annotations
