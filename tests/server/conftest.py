@@ -34,16 +34,23 @@ class Serving:
     client: EngineClient
     service: Service
     loop: asyncio.AbstractEventLoop
+    http: httpx.Client
 
     @property
     def port(self) -> int:
         return int(self.url.rsplit(":", 1)[1])
 
     def post(self, path: str, body: Any, **options: Any) -> httpx.Response:
-        return httpx.post(self.url + path, json=body, timeout=20, **options)
+        return self.http.post(path, json=body, **options)
 
     def get(self, path: str, **options: Any) -> httpx.Response:
-        return httpx.get(self.url + path, timeout=20, **options)
+        return self.http.get(path, **options)
+
+    @contextmanager
+    def stream(self, path: str, body: Any) -> Iterator[Iterator[str]]:
+        """The lines of a streamed answer, as they come."""
+        with self.http.stream("POST", path, json=body) as response:
+            yield (line for line in response.iter_lines() if line)
 
     def tasks(self) -> int:
         """How many tasks the server's event loop holds."""
@@ -54,11 +61,11 @@ class Serving:
         return len(asyncio.all_tasks()) - 1
 
 
-@contextmanager
-def serving(
-    tokenizer: Tokenizer, settings: ServerSettings | None = None, **engine_options: Any
-) -> Iterator[Serving]:
-    engine = ToyEngine(tokenizer, **engine_options)
+def toy_client(
+    tokenizer: Tokenizer, max_requests: int = 256, **options: Any
+) -> tuple[ToyEngine, EngineClient]:
+    """A toy engine and the client in front of it; ``options`` are the engine's."""
+    engine = ToyEngine(tokenizer, **options)
     info = ModelInfo(
         name="toy",
         path="/models/toy",
@@ -70,7 +77,15 @@ def serving(
         dtype="none",
         device="none",
     )
-    client = EngineClient(engine, info, tokenizer, max_requests=256)
+    return engine, EngineClient(engine, info, tokenizer, max_requests)
+
+
+@contextmanager
+def serving(
+    tokenizer: Tokenizer, settings: ServerSettings | None = None, **options: Any
+) -> Iterator[Serving]:
+    """A server over a toy client; ``options`` as in ``toy_client``."""
+    engine, client = toy_client(tokenizer, **options)
     app = create_app(client, settings)
     config = uvicorn.Config(app, port=0, log_level="warning", loop="uvloop", lifespan="off")
     server = uvicorn.Server(config)
@@ -81,7 +96,8 @@ def serving(
     loop = server.servers[0].get_loop()
     url = "http://127.0.0.1:{}".format(listening.getsockname()[1])
     try:
-        yield Serving(url, engine, client, app.state.service, loop)
+        with httpx.Client(base_url=url, timeout=20) as http:
+            yield Serving(url, engine, client, app.state.service, loop, http)
     finally:
         server.should_exit = True
         thread.join(10)
