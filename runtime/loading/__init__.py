@@ -1,0 +1,1 @@
+"""Weights and configs of local model files, under Hugging Face names."""
