@@ -94,7 +94,7 @@ def serving(
     until(lambda: server.started)
     [listening] = server.servers[0].sockets
     loop = server.servers[0].get_loop()
-    url = "http://127.0.0.1:{}".format(listening.getsockname()[1])
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     try:
         with httpx.Client(base_url=url, timeout=20) as http:
             yield Serving(url, engine, client, app.state.service, loop, http)

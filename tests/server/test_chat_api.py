@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 from conftest import Serving
 from sse_reader import error_of, events
@@ -62,7 +64,7 @@ def test_logprobs_carry_bytes(toy: Serving, tokenizer: Tokenizer) -> None:
     assert all(len(entry["top_logprobs"]) == 2 for entry in content)
     streamed = events(toy.post(PATH, {**body, "stream": True}).text)
     parts = [c["logprobs"]["content"] for s in streamed for c in s["choices"] if c["logprobs"]]
-    assert sum(parts, []) == content
+    assert list(chain.from_iterable(parts)) == content
 
 
 def test_messages_of_all_roles_and_parts(toy: Serving) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from conftest import Serving, serving
 from sse_reader import events
 
@@ -71,7 +73,7 @@ def test_stream_is_cumulative(toy: Serving) -> None:
     chunks = events(response.text)
     whole = toy.post("/generate", {**body, "stream": False}).json()
     assert len(chunks) == 8
-    for before, after in zip(chunks, chunks[1:], strict=False):
+    for before, after in pairwise(chunks):
         assert after["text"].startswith(before["text"])
         assert after["output_ids"][:-1] == before["output_ids"]
         assert before["meta_info"]["finish_reason"] is None

@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from phloem.runtime.errors import RequestError
 from phloem.runtime.protocol import GenerateRequest, ModelInfo, SamplingParams
@@ -139,7 +140,7 @@ def test_the_smaller_of_context_and_cache_counts() -> None:
     with pytest.raises(RequestError, match=r"KV cache's capacity of 80 has room for 77") as over:
         check(max_new_tokens=90)
     assert over.value.code == "context_length_exceeded"
-    roomy = ModelInfo(**{**{f: getattr(INFO, f) for f in INFO.__struct_fields__}} | {"max_request_tokens": 500})
+    roomy = replace(INFO, max_request_tokens=500)
     with pytest.raises(RequestError, match=r"context length of 100 has room for 97"):
         check(roomy, max_new_tokens=98)
 

@@ -194,12 +194,12 @@ class ToyEngine:
         first: bool = False,
     ) -> Delta:
         request = each.request
-        prompt = []
-        if request.return_logprob and request.logprob_start is not None and first and not each.index:
-            prompt = [
-                scored(token, request, first=place == 0)
-                for place, token in enumerate(request.input_ids)
-            ][request.logprob_start :]
+        start = request.logprob_start if request.return_logprob else None
+        prompt: list[TokenLogprob] = []
+        if start is not None and first and each.index == 0:
+            begin, *rest = request.input_ids
+            scores = [scored(begin, request, first=True), *(scored(i, request) for i in rest)]
+            prompt = scores[start:]
         return Delta(
             rid=request.rid,
             index=each.index,
