@@ -14,7 +14,10 @@ class RaggedBatch:
     A request's queries are the last ``query_len`` of its ``kv_len`` tokens, so row i of request
     r has position ``kv_len[r] - query_len[r] + i`` and attends to the keys at positions up to
     and including its own. Keys live in pages: token p of request r is at page
-    ``page_table[r, p // page_size]``, offset ``p % page_size``.
+    ``page_table[r, p // page_size]``, offset ``p % page_size``. What lies in pages beyond a
+    request's keys is never read as a number; it may be nan.
+
+    A batch is not changed once it was used: an implementation may keep what it derived from it.
 
     Attributes:
         positions: int64 [T], position of each query token in its request.

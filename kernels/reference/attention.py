@@ -11,9 +11,9 @@ from phloem.kernels.ops import KVLayer
 from phloem.kernels.reference.scratch import Scratch
 from phloem.kernels.reference.tiles import Tile
 
-ROWS = 8
-"""Rows of a product are a multiple of this: MKL has other kernels, with other roundings, for the
-few rows left over."""
+ROWS = 4
+"""Rows of a product are a multiple of this: for a rest of fewer rows MKL has other kernels, with
+other roundings."""
 
 
 def attention(

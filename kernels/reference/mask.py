@@ -1,4 +1,4 @@
-"""Forbidding tokens by bitmask."""
+"""Token bitmaps over logits."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from torch import Tensor
 
 
 def apply_mask(logits: Tensor, mask: Tensor, rows: Tensor) -> None:
-    """In place: logits[rows[i], v] = -inf where bit v of mask[i] is 0, or where it has none."""
-    size = logits.shape[-1]
-    bits = np.unpackbits(mask.cpu().numpy().view(np.uint8), axis=-1, bitorder="little")
-    allowed = torch.zeros(len(mask), size, dtype=torch.bool)
-    width = min(size, bits.shape[-1])
-    allowed[:, :width] = torch.from_numpy(bits[:, :width]).bool()
-    logits[rows] = logits[rows].masked_fill(~allowed.to(logits.device), -torch.inf)
+    """In place: -inf where a token's bit is 0, and for tokens that the mask is too short to have.
+
+    Raises:
+        ValueError: ``mask`` and ``rows`` differ in length.
+    """
+    if len(mask) != len(rows):
+        raise ValueError(f"mask has {len(mask)} rows for {len(rows)} rows of logits")
+    words = np.ascontiguousarray(mask.cpu().numpy()).view(np.uint8)
+    bits = np.unpackbits(words, axis=1, count=logits.shape[1], bitorder="little")
+    forbidden = torch.from_numpy(bits == 0).to(logits.device)
+    for row, hidden in zip(rows.tolist(), forbidden, strict=True):
+        logits[row].masked_fill_(hidden, -torch.inf)

@@ -1,99 +1,85 @@
 """Choosing tokens: filters, and draws that depend on (seed, position) alone.
 
-A draw inverts the cumulative distribution at one uniform number, which is a hash of the row's seed
-and position (SplitMix64; Steele, Lea and Flood, 2014). So a row draws the same token whatever else
-is in the batch, and again when it is computed again.
+Rows are drawn one by one on the host: a row's choice cannot depend on its neighbours, and at the
+size of a vocabulary a row at a time is also what stays in the cache.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from phloem.kernels.ops import SamplingBatch
+from phloem.kernels.reference.uniform import uniform
 
 
 def sample(logits: Tensor, batch: SamplingBatch) -> Tensor:
-    """float32 [L, V] -> int64 [L]; a row of temperature 0 takes its first largest logit."""
-    tokens = logits.argmax(dim=-1)
-    drawn = (batch.temperature > 0).nonzero()[:, 0]
-    if len(drawn):
-        tokens[drawn] = draw(logits[drawn], select(batch, drawn))
-    return tokens
+    """float32 [L, V] -> int64 [L]; a row of temperature 0 takes its first largest logit.
 
-
-def select(batch: SamplingBatch, rows: Tensor) -> SamplingBatch:
-    """The parameters of some rows."""
-    return SamplingBatch(
-        temperature=batch.temperature[rows],
-        top_k=batch.top_k[rows],
-        top_p=batch.top_p[rows],
-        min_p=batch.min_p[rows],
-        seed=batch.seed[rows],
-        position=batch.position[rows],
-    )
-
-
-def draw(logits: Tensor, batch: SamplingBatch) -> Tensor:
-    """One token of each row, all with a temperature above 0."""
-    # The largest logit goes to 0 first, so that a tiny temperature cannot overflow.
-    shifted = logits - logits.amax(dim=-1, keepdim=True)
-    probabilities = torch.softmax(shifted / batch.temperature[:, None], dim=-1)
-    uniforms = uniform(batch.seed, batch.position)
-    tokens = invert(probabilities, uniforms)
-    size = logits.shape[-1]
-    limited = (batch.top_k < size) | (batch.top_p < 1) | (batch.min_p > 0)
-    rows = limited.nonzero()[:, 0]
-    if len(rows):
-        kept, order = keep(probabilities[rows], select(batch, rows))
-        chosen = invert(kept, uniforms[rows])
-        tokens[rows] = order.gather(1, chosen[:, None])[:, 0]
-    return tokens
-
-
-def keep(probabilities: Tensor, batch: SamplingBatch) -> tuple[Tensor, Tensor]:
-    """Probabilities in falling order with those outside the filters set to 0, and their ids.
-
-    top_p keeps the fewest tokens that reach it, of those that top_k kept; min_p is relative to
-    the likeliest token. That one is always kept.
+    Raises:
+        ValueError: rows have no finite logit, or have nan: there is nothing to choose from.
     """
-    kept, order = probabilities.sort(dim=-1, descending=True, stable=True)
-    rank = torch.arange(kept.shape[-1], device=kept.device)
-    kept = kept.masked_fill(rank >= batch.top_k[:, None], 0)
-    before = kept.cumsum(-1) - kept
-    reached = before >= batch.top_p[:, None] * kept.sum(-1, keepdim=True)
-    kept = kept.masked_fill(reached & (rank > 0), 0)
-    return kept.masked_fill(kept < batch.min_p[:, None] * kept[:, :1], 0), order
+    hopeless = (~logits.amax(dim=-1).isfinite()).nonzero()[:, 0].tolist()
+    if hopeless:
+        raise ValueError(f"rows {hopeless} of the logits have no finite maximum")
+    tokens = logits.argmax(dim=-1)
+    rows = (batch.temperature > 0).nonzero()[:, 0].tolist()
+    if rows:
+        points = uniform(batch.seed.cpu().numpy(), batch.position.cpu().numpy())
+        for row in rows:
+            tokens[row] = draw(
+                logits[row].cpu().numpy(),
+                temperature=batch.temperature[row].item(),
+                top_k=int(batch.top_k[row]),
+                top_p=batch.top_p[row].item(),
+                min_p=batch.min_p[row].item(),
+                point=points[row],
+            )
+    return tokens
 
 
-def invert(weights: Tensor, uniforms: Tensor) -> Tensor:
-    """The first index whose cumulative weight exceeds uniform * total: never one of weight 0."""
-    cumulative = weights.double().cumsum(-1)
-    total = cumulative[:, -1:]
-    below = torch.nextafter(total, torch.zeros_like(total))
-    target = torch.minimum(uniforms[:, None] * total, below)
-    return torch.searchsorted(cumulative, target, right=True)[:, 0]
+def draw(
+    logits: NDArray[np.float32],
+    *,
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    min_p: float,
+    point: float,
+) -> int:
+    """Invert the cumulative distribution, in the order of token ids, at ``point`` in [0, 1)."""
+    # The largest logit becomes 0 first, so that a tiny temperature cannot overflow.
+    weights = np.exp((logits - logits.max()) / np.float32(temperature))
+    if top_k < len(weights) or top_p < 1:
+        keep_likeliest(weights, top_k, top_p)
+    if min_p > 0:
+        weights[weights < min_p * weights.max()] = 0
+    shares = cumulate(weights)
+    # Rounding may carry the target up to the total, which no token's share exceeds.
+    target = min(point * shares[-1], np.nextafter(shares[-1], 0))
+    # The first share that exceeds the target belongs to a token of positive weight.
+    return int(shares.searchsorted(target, side="right"))
 
 
-def uniform(seed: Tensor, position: Tensor) -> Tensor:
-    """float64 in [0, 1) from int64 seeds and positions."""
-    state = mix(seed) + position * GOLDEN
-    return (shift(mix(state), 11)).double() * 2.0**-53
+def keep_likeliest(weights: NDArray[np.float32], top_k: int, top_p: float) -> None:
+    """Set to 0 all but the ``top_k`` largest weights, and of these all but the fewest that reach
+    ``top_p`` of their sum. Of equal weights those of the lowest ids stay."""
+    limited = top_k < len(weights)
+    ranked = np.sort(np.partition(weights, -top_k)[-top_k:] if limited else weights)[::-1]
+    if top_p < 1:
+        sums = cumulate(ranked)
+        ranked = ranked[: sums.searchsorted(top_p * sums[-1]) + 1]
+    least = ranked[-1]
+    room = len(ranked) - np.count_nonzero(weights > least)
+    surplus = np.flatnonzero(weights == least)[room:]
+    weights[weights < least] = 0
+    weights[surplus] = 0
 
 
-GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
-FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
-SECOND = 0x94D049BB133111EB - (1 << 64)
-"""SplitMix64's constants as signed numbers; int64 products wrap as unsigned ones do."""
-
-
-def mix(x: Tensor) -> Tensor:
-    x = x + GOLDEN
-    x = (x ^ shift(x, 30)) * FIRST
-    x = (x ^ shift(x, 27)) * SECOND
-    return x ^ shift(x, 31)
-
-
-def shift(x: Tensor, bits: int) -> Tensor:
-    """Shift right without copying the sign."""
-    return (x >> bits) & ((1 << (64 - bits)) - 1)
+def cumulate(weights: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Running sums, by torch: numpy's loop takes several times as long."""
+    values = torch.from_numpy(weights.copy())
+    sums: NDArray[np.float64] = values.cumsum(0, dtype=torch.float64).numpy()
+    return sums

@@ -80,7 +80,7 @@ def _spans(batch: RaggedBatch, heads: int, window: int | None) -> Iterator[_Span
     starts = batch.query_start.tolist()
     for request, kv_len in enumerate(batch.kv_len.tolist()):
         row, stop = starts[request : request + 2]
-        most = max(1, min(QUERIES, SCORES // (heads * kv_len)))
+        most = max(1, min(QUERIES, SCORES // (heads * max(kv_len, 1))))
         first = kv_len - (stop - row)
         for i in range(0, stop - row, most):
             end = min(first + i + most, kv_len)
