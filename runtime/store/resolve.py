@@ -13,7 +13,8 @@ from phloem.runtime.store.catalogue import CATALOGUE
 from phloem.runtime.store.files import ModelFiles, local_files
 
 _HUB_ID = re.compile(
-    r"(?P<repo>[\w][\w.-]*/[\w][\w.-]*)(?:@(?P<revision>[\w./-]+))?(?::(?P<file>[^:]+\.gguf))?"
+    r"(?P<repo>[\w][\w.-]*/[\w][\w.-]*)(?:@(?P<revision>[\w./-]+))?(?::(?P<file>[^:]+\.gguf))?",
+    re.ASCII,
 )
 
 

