@@ -114,7 +114,7 @@ def select(
     """
     if temperature > GREEDY:
         raise RequestError("select draws nothing: temperature must be 0", param="temperature")
-    if choices is None or isinstance(choices, str) or not choices:
+    if isinstance(choices, str) or not isinstance(choices, Sequence) or not choices:
         raise RequestError("choices must be a list of at least one string", param="choices")
     if not all(isinstance(choice, str) and choice for choice in choices):
         raise RequestError("each choice must be a string that is not empty", param="choices")

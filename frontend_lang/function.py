@@ -137,7 +137,7 @@ def function(func: Callable[..., Any]) -> Function:
 def _program_signature(func: Callable[..., Any]) -> inspect.Signature:
     signature = inspect.signature(func)
     if next(iter(signature.parameters), None) != "s":
-        raise TypeError(f"the first parameter of program {func.__name__!r} must be named 's'")
+        raise TypeError(f"the first parameter of a program must be named 's': {func!r}")
     if inspect.iscoroutinefunction(func) or inspect.isgeneratorfunction(func):
-        raise TypeError(f"program {func.__name__!r} must be an ordinary function")
+        raise TypeError(f"a program must be an ordinary function: {func!r}")
     return signature

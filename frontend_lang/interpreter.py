@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from phloem.frontend_lang.actions import Action, Close, Gather, Graft, Restore, Snapshot
 from phloem.frontend_lang.backends.base import Backend, Call, OnText
 from phloem.frontend_lang.backends.scoring import score_choices
+from phloem.frontend_lang.errors import ProgramError
 from phloem.frontend_lang.ir import (
     Gen,
     Role,
@@ -22,6 +23,10 @@ from phloem.frontend_lang.options import Options
 from phloem.frontend_lang.promise import Stream
 from phloem.frontend_lang.transcript import Transcript
 from phloem.frontend_lang.variables import Value
+from phloem.runtime.errors import RequestError
+
+if TYPE_CHECKING:
+    from phloem.runtime.text.roles import Affixes, RoleAffixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +124,18 @@ class Interpreter:
         return Value(choice, {**decision.meta, "input_token_logprobs": tokens})
 
     async def _begin(self, role: Role) -> None:
-        """Open a turn; the first gets the template's default system turn before it, as the
-        template itself would insert it."""
         affixes = await self._context.backend.affixes()
         transcript = self._transcript
-        if role != "system" and not transcript.messages and transcript.turn is None:
-            transcript = transcript.append(affixes.default_system)
-        self._become(transcript.begin(role, affixes.prefix(role)))
+        first = not transcript.messages and transcript.turn is None
+        if role == "system" and not first:
+            raise ProgramError("a system turn can only be the first")
+        if role != "system" and first:
+            transcript = transcript.append(affixes.opening)
+        self._become(transcript.begin(role, _around(affixes, role).prefix))
 
     async def _end(self, role: Role) -> None:
         affixes = await self._context.backend.affixes()
-        self._become(self._transcript.end(role, affixes.suffix(role)))
+        self._become(self._transcript.end(role, _around(affixes, role).suffix))
 
     def _publisher(self, chunks: Stream | None) -> OnText:
         def publish(text: str) -> None:
@@ -145,3 +151,14 @@ class Interpreter:
         if self._context.streaming:
             self.published.feed(transcript.text[self._published_length :])
             self._published_length = len(transcript.text)
+
+
+def _around(affixes: RoleAffixes, role: Role) -> Affixes:
+    found: Affixes | None = getattr(affixes, role)
+    if found is None:
+        raise RequestError(
+            "the model's chat template has no system turn; put the text into the user's",
+            param="role",
+            code="chat_template",
+        )
+    return found

@@ -11,10 +11,13 @@ import functools
 import os
 import threading
 
+_lock = threading.Lock()
+
 
 def event_loop() -> asyncio.AbstractEventLoop:
     """The loop of this process (threads do not survive an ``os.fork``)."""
-    return _loop_of(os.getpid())
+    with _lock:  # or two threads that come first would make two loops
+        return _loop_of(os.getpid())
 
 
 @functools.lru_cache(maxsize=1)

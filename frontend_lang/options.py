@@ -69,7 +69,8 @@ def make_options(values: dict[str, Any]) -> Options:
         try:
             msgspec.convert({name: value}, Options)
         except msgspec.ValidationError as error:
-            raise RequestError(f"{name}: {error}", param=name) from None
+            problem = str(error).partition(" - at ")[0]
+            raise RequestError(f"{name}: {problem}", param=name) from None
     return msgspec.convert(given, Options)
 
 

@@ -17,7 +17,7 @@ from phloem.frontend_lang.ir import (
     as_expr,
     in_role,
 )
-from phloem.frontend_lang.promise import Promise
+from phloem.frontend_lang.promise import Promise, Stream
 from phloem.frontend_lang.transcript import Message, Transcript
 from phloem.frontend_lang.variables import Value, Variable
 from phloem.runtime.errors import RequestError
@@ -145,10 +145,11 @@ class ProgramState:
     def text_iter(self, name: str | None = None) -> Iterator[Any]:
         """Variable ``name``, or the whole text, in pieces as it grows.
 
-        Where the run does not stream, or the variable is not a ``gen``'s, all in one piece.
+        All in one piece where the run does not stream, where the variable is not a ``gen``'s,
+        and for the program that reads its own whole text.
         """
         if name is None:
-            yield from self._branch.published or [self.text()]
+            yield from self._published() or [self.text()]
         else:
             variable = self._find(name).result()
             yield from variable.chunks or [variable.value.result().value]
@@ -156,7 +157,7 @@ class ProgramState:
     async def text_async_iter(self, name: str | None = None) -> AsyncIterator[Any]:
         """``text_iter`` for use inside any running event loop."""
         variable = None if name is None else await self._find(name)
-        stream = self._branch.published if variable is None else variable.chunks
+        stream = self._published() if variable is None else variable.chunks
         if stream is not None:
             async for piece in stream:
                 yield piece
@@ -182,6 +183,10 @@ class ProgramState:
 
     def _value(self, name: str) -> Value:
         return self._find(name).result().value.result()
+
+    def _published(self) -> Stream | None:
+        """The text as it grows; not for the program itself, before whose end it does not end."""
+        return self._branch.published if self._run.reader_waits() else None
 
     def _transcript(self) -> Promise[Transcript]:
         if self._run.reader_waits():

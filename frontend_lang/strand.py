@@ -84,6 +84,7 @@ class Strand:
 
 
 def _noted(error: BaseException, action: Action) -> BaseException:
-    if isinstance(action, Gen | Select):
+    """``error`` with what it failed; one that failed other requests before keeps its note."""
+    if isinstance(action, Gen | Select) and not hasattr(error, "__notes__"):
         error.add_note(f"while computing the program variable {action.name!r}")
     return error

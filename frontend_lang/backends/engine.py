@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
-from functools import cached_property
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from phloem.frontend_lang.backends.base import Call, Completion, OnText
@@ -15,6 +15,7 @@ from phloem.runtime.protocol import Delta, GenerateRequest, SamplingParams, Toke
 if TYPE_CHECKING:
     from phloem.runtime.client import Client
     from phloem.runtime.text.roles import RoleAffixes
+    from phloem.runtime.text.tokenizer import Tokenizer
 
 
 class EngineBackend:
@@ -31,7 +32,7 @@ class EngineBackend:
 
     async def affixes(self) -> RoleAffixes:
         """See ``Backend.affixes``."""
-        return self._affixes
+        return _affixes_of(self._client.tokenizer)
 
     async def encode(self, text: str) -> list[int]:
         """See ``Backend.encode``."""
@@ -112,11 +113,13 @@ class EngineBackend:
     def _text(self, token_id: int) -> str:
         return self._client.tokenizer.token_text(token_id)
 
-    @cached_property
-    def _affixes(self) -> RoleAffixes:
-        from phloem.runtime.text.roles import role_affixes
 
-        return role_affixes(self._client.tokenizer)
+@lru_cache(maxsize=8)
+def _affixes_of(tokenizer: Tokenizer) -> RoleAffixes:
+    """Kept, since it takes the template some forty renderings to find out."""
+    from phloem.runtime.text.roles import role_affixes
+
+    return role_affixes(tokenizer)
 
 
 async def _published(deltas: AsyncIterator[Delta], on_text: OnText) -> AsyncIterator[Delta]:

@@ -20,7 +20,7 @@ class RuntimeEndpoint:
     """A ``Backend`` over a Phloem server.
 
     Args:
-        base_url: such as ``http://localhost:8000``.
+        base_url: such as ``http://localhost:30000``.
         api_key: sent as a bearer token.
         timeout: most seconds to wait for an answer or, in a stream, for its next piece.
         cache_salt, extra_key: programs share cached prefixes only with requests of the same.

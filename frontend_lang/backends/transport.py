@@ -50,13 +50,13 @@ class Transport:
     async def post(self, path: str, body: Any) -> Any:
         """The JSON that ``path`` answers ``body`` with."""
         with self._translated():
-            response = await self._client.post(path, content=msgspec.json.encode(body))
+            response = await self._client.post(path, content=_encoded(body))
         return _checked(response.status_code, response.content)
 
     async def stream(self, path: str, body: Any) -> AsyncIterator[Any]:
         """The JSON of each event that ``path`` answers ``body`` with, up to ``[DONE]``."""
         with self._translated():
-            request = self._client.stream("POST", path, content=msgspec.json.encode(body))
+            request = self._client.stream("POST", path, content=_encoded(body))
             async with request as response:
                 if response.status_code != 200:
                     _checked(response.status_code, await response.aread())
@@ -89,6 +89,15 @@ class Transport:
             ) from error
         except httpx.TransportError as error:
             raise EngineDeadError(f"{self._base_url} cannot be reached: {error}") from error
+
+
+def _encoded(body: Any) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError as error:
+        raise RequestError(
+            f"the text holds a lone surrogate at character {error.start}", param="text"
+        ) from None
 
 
 async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
