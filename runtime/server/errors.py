@@ -13,6 +13,7 @@ from http import HTTPStatus
 import msgspec
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from phloem.runtime.errors import EngineDeadError, OverloadedError, PhloemError, RequestError
 from phloem.runtime.protocol import ErrorInfo
@@ -62,6 +63,12 @@ def error_info(error: Exception) -> ErrorInfo:
             return ErrorInfo(status=503, message=_text(error), code="overloaded")
         case EngineDeadError():
             return ErrorInfo(status=503, message=_text(error), code="engine_dead")
+        case RecursionError():
+            return ErrorInfo(
+                status=400, message="the body is nested too deeply", code="invalid_json"
+            )
+        case ClientDisconnect():
+            return ErrorInfo(status=400, message="the client left", code="disconnected")
         case TimeoutError():
             return ErrorInfo(status=504, message="the request took too long", code="timeout")
         case HTTPException():
@@ -117,5 +124,6 @@ async def _handle(_request: Request, error: Exception) -> Response:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    for kind in (PhloemError, TimeoutError, HTTPException, Exception):
+    kinds = (PhloemError, RecursionError, ClientDisconnect, TimeoutError, HTTPException, Exception)
+    for kind in kinds:
         app.add_exception_handler(kind, _handle)

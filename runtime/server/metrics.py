@@ -123,6 +123,6 @@ class BatchTimer:
         self._running -= count
 
     def close(self) -> None:
-        """Count the sequences that did not come to their end."""
+        """Count the sequences whose end did not come: the client left, or another one failed."""
         if self._running:
             self._end("dropped", self._running)

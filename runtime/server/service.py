@@ -106,9 +106,8 @@ class Service:
     @contextmanager
     def _claimed(self, batch: Batch) -> Iterator[None]:
         """Hold the batch's ids, all or none, once all its requests proved valid."""
-        if len(batch.requests) > 1:
-            for request in batch.requests:
-                validate(request, self.client.info)
+        for request in batch.requests:
+            validate(request, self.client.info)
         rids = {request.rid for request in batch.requests}
         taken = rids & self.active
         if taken or len(rids) < len(batch.requests):

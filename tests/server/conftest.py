@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,11 @@ class Serving:
     """A server on a loopback port, with what stands behind it."""
 
     url: str
-    engine: ToyEngine
     client: EngineClient
     service: Service
     loop: asyncio.AbstractEventLoop
     http: httpx.Client
+    engine: ToyEngine = field(init=False, repr=False)
 
     @property
     def port(self) -> int:
@@ -86,6 +86,17 @@ def serving(
 ) -> Iterator[Serving]:
     """A server over a toy client; ``options`` as in ``toy_client``."""
     engine, client = toy_client(tokenizer, **options)
+    with serving_client(client, settings) as served:
+        served.engine = engine
+        yield served
+    client.close()
+
+
+@contextmanager
+def serving_client(
+    client: EngineClient, settings: ServerSettings | None = None
+) -> Iterator[Serving]:
+    """A server in a thread over a client, which the caller closes."""
     app = create_app(client, settings)
     config = uvicorn.Config(app, port=0, log_level="warning", loop="uvloop", lifespan="off")
     server = uvicorn.Server(config)
@@ -93,15 +104,14 @@ def serving(
     thread.start()
     until(lambda: server.started)
     [listening] = server.servers[0].sockets
-    loop = server.servers[0].get_loop()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    loop = server.servers[0].get_loop()
     try:
         with httpx.Client(base_url=url, timeout=20) as http:
-            yield Serving(url, engine, client, app.state.service, loop, http)
+            yield Serving(url, client, app.state.service, loop, http)
     finally:
         server.should_exit = True
         thread.join(10)
-        client.close()
 
 
 def until(condition: Callable[[], bool], seconds: float = 10) -> None:

@@ -131,6 +131,23 @@ def test_bad_sampling_fields_tell_the_limit(
     assert word in error_of(response.content)["message"]
 
 
+@pytest.mark.parametrize("depth", [200, 600, 800, 850, 900, 950, 990])
+def test_deep_values_are_taken_or_refused(toy: Serving, depth: int) -> None:
+    deep = b'{"a":' * depth + b"1" + b"}" * depth
+    for path, body in (
+        ("/generate", b'{"text": "a", "sampling_params": {"json_schema": %s}}'),
+        ("/generate", b'{"text": "a", "unknown": %s}'),
+        ("/v1/completions", b'{"prompt": "a", "json_schema": %s}'),
+        (
+            "/v1/chat/completions",
+            b'{"messages": [{"role": "user", "content": "a"}], "chat_template_kwargs": %s}',
+        ),
+        ("/v1/chat/completions", b'{"messages": [{"role": "assistant", "tool_calls": [%s]}]}'),
+    ):
+        response = toy.http.post(path, content=body % deep)
+        assert response.status_code in (200, 400), response.text
+
+
 def test_a_bad_request_in_a_batch_starts_none(toy: Serving) -> None:
     before = len(toy.engine.added)
     body = {"input_ids": [[40], [41], [500]], "stream": True}
