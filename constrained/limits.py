@@ -27,7 +27,7 @@ class Limits:
     regex_chars: int = 4_096
     repeats: int = 1_000_000
     choices: int = 20_000
-    rules: int = 20_000
+    rules: int = 10_000
 
 
 DEFAULT_LIMITS = Limits()

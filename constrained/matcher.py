@@ -56,7 +56,11 @@ class Matcher:
 
     @property
     def stopped(self) -> bool:
-        """Whether EOS alone is legal now: generation may end without another step."""
+        """Whether EOS alone is known to be legal now: generation may end without another step.
+
+        In rare places the engine finds that out only by filling the mask, which then holds EOS
+        alone while this is False.
+        """
         return not self._terminated and self._state.stopped
 
     @property

@@ -25,7 +25,7 @@ class State(Protocol):
 
     @property
     def stopped(self) -> bool:
-        """Whether the text is complete and nothing can follow."""
+        """Whether the text is complete and nothing can follow; may be False where unknown."""
 
     def fill(self, row: Row) -> None:
         """Overwrite ``row`` with the tokens that may follow; other bits are undefined."""

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from phloem.constrained.errors import GrammarError
@@ -31,7 +32,8 @@ def loads(text: str, *, depth: int) -> Any:
         raise GrammarError(f"not valid JSON: {error}") from None
     except ValueError as error:  # an integer of thousands of digits
         raise GrammarError(f"not acceptable JSON: {error}") from None
-    _check_strings(value, "#")
+    for string in strings(value):
+        check_text(string)
     return value
 
 
@@ -85,16 +87,14 @@ def _not_json(constant: str) -> None:
     raise GrammarError(f"{constant} is not JSON")
 
 
-def _check_strings(value: Any, pointer: str) -> None:
+def strings(value: Any) -> Iterator[str]:
+    """Every string in a value, keys included."""
     if isinstance(value, str):
-        try:
-            check_text(value)
-        except GrammarError as error:
-            raise GrammarError(error.message, pointer=pointer) from None
+        yield value
     elif isinstance(value, list):
-        for index, item in enumerate(value):
-            _check_strings(item, pointer_to(pointer, index))
+        for item in value:
+            yield from strings(item)
     elif isinstance(value, dict):
-        for name, item in value.items():
-            _check_strings(name, pointer)
-            _check_strings(item, pointer_to(pointer, name))
+        yield from value
+        for item in value.values():
+            yield from strings(item)

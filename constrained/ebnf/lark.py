@@ -9,44 +9,49 @@ recursive one borders remain only next to the recursion.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import KeysView, Mapping
 from itertools import groupby
 
-from phloem.constrained.ebnf.parser import START
+from phloem.constrained.ebnf.parser import START, references
+from phloem.constrained.errors import GrammarError
+from phloem.constrained.fixpoint import least
 from phloem.constrained.regex.render import quantifier, render
 from phloem.constrained.regex.tree import Alt, Node, Ref, Repeat, Seq, children
 
+_LARGEST_RULE = 100_000
+
 
 def to_lark(rules: Mapping[str, Node]) -> str:
-    """The grammar text for ``rules``, which may use any names."""
+    """The grammar text for ``rules``, which may use any names.
+
+    Raises:
+        GrammarError: a rule grows too large.
+    """
     return _Writer(rules).write()
 
 
-def regular_rules(rules: Mapping[str, Node]) -> set[str]:
-    """Names of the rules from which no recursion is reachable (Kahn's algorithm)."""
-    needs = {name: {ref.name for ref in _references(node)} for name, node in rules.items()}
-    used_by: defaultdict[str, list[str]] = defaultdict(list)
-    for name, needed in needs.items():
-        for other in needed:
-            used_by[other].append(name)
-    ready = [name for name, needed in needs.items() if not needed]
-    regular: set[str] = set()
-    while ready:
-        name = ready.pop()
-        regular.add(name)
-        for user in used_by[name]:
-            needs[user].discard(name)
-            if not needs[user]:
-                ready.append(user)
-    return regular
+def regular_rules(rules: Mapping[str, Node]) -> KeysView[str]:
+    """Names of the rules from which no recursion is reachable, each after those it mentions."""
+    needs = {name: {ref.name for ref in references(node)} for name, node in rules.items()}
+    return least(needs, lambda name, regular: needs[name] <= regular)
 
 
-def _references(node: Node) -> Iterator[Ref]:
+def _check_size(rules: Mapping[str, Node], regular: KeysView[str]) -> None:
+    """Refuse rules that, written out without references, are larger than any engine takes."""
+    sizes: dict[str, int] = {}
+    for name in regular:
+        sizes[name] = _size(rules[name], sizes)
+        if sizes[name] > _LARGEST_RULE:
+            raise GrammarError(
+                f"ebnf: the rule {name!r} is too large once its references are written out",
+                code="grammar_too_complex",
+            )
+
+
+def _size(node: Node, sizes: Mapping[str, int]) -> int:
     if isinstance(node, Ref):
-        yield node
-    for child in children(node):
-        yield from _references(child)
+        return sizes[node.name]
+    return 1 + sum(_size(child, sizes) for child in children(node))
 
 
 class _Writer:
@@ -55,6 +60,7 @@ class _Writer:
     def __init__(self, rules: Mapping[str, Node]) -> None:
         self._rules = rules
         self._regular = regular_rules(rules)
+        _check_size(rules, self._regular)
         self._names = {
             name: f"{'T' if name in self._regular else 'r'}{index}"
             for index, name in enumerate(rules)
@@ -70,7 +76,7 @@ class _Writer:
 
     def _terminal(self, node: Node) -> str:
         """The right-hand side of a terminal; ``node`` is regular."""
-        if not any(_references(node)):
+        if not any(references(node)):
             return f"/(?:{render(node)})/"
         match node:
             case Seq(items):
@@ -115,4 +121,4 @@ class _Writer:
         return name
 
     def _is_regular(self, node: Node) -> bool:
-        return all(ref.name in self._regular for ref in _references(node))
+        return all(ref.name in self._regular for ref in references(node))

@@ -10,7 +10,10 @@ own. Literals and classes take the escapes of the regexes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
+from phloem.constrained.fixpoint import least
 from phloem.constrained.limits import DEFAULT_LIMITS, Limits
 from phloem.constrained.regex.charset import ANY, COMMON, read_class
 from phloem.constrained.regex.escapes import read_escape
@@ -38,14 +41,41 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Node]:
         scanner.fail(f"no rule is named {START!r}", at=0)
     for node in rules.values():
         _check_references(node, rules, scanner)
+    _check_finite(rules, scanner)
     return rules
 
 
-def _check_references(node: Node, rules: dict[str, Node], scanner: Scanner) -> None:
-    if isinstance(node, Ref) and node.name not in rules:
-        scanner.fail(f"the rule {node.name!r} is not defined", at=node.position)
+def references(node: Node) -> Iterator[Ref]:
+    """The rules that ``node`` mentions."""
+    if isinstance(node, Ref):
+        yield node
     for child in children(node):
-        _check_references(child, rules, scanner)
+        yield from references(child)
+
+
+def _check_references(node: Node, rules: dict[str, Node], scanner: Scanner) -> None:
+    for ref in references(node):
+        if ref.name not in rules:
+            scanner.fail(f"the rule {ref.name!r} is not defined", at=ref.position)
+
+
+def _check_finite(rules: dict[str, Node], scanner: Scanner) -> None:
+    """Refuse a grammar that no finite text satisfies: ``root ::= "a" root``."""
+    needs = {name: {ref.name for ref in references(node)} for name, node in rules.items()}
+    if START not in least(needs, lambda name, finite: _is_finite(rules[name], finite)):
+        scanner.fail(f"{START!r} never comes to an end", at=0)
+
+
+def _is_finite(node: Node, finite: AbstractSet[str]) -> bool:
+    match node:
+        case Ref(name):
+            return name in finite
+        case Alt(options):
+            return any(_is_finite(option, finite) for option in options)
+        case Repeat(low=0):
+            return True
+        case _:
+            return all(_is_finite(child, finite) for child in children(node))
 
 
 class _Parser:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from phloem.constrained import strict_json
 from phloem.constrained.errors import ErrorCode, GrammarError
-from phloem.constrained.json_schema import dialect, formats, numbers, patterns
+from phloem.constrained.json_schema import dialect, escapes, formats, numbers, patterns
+from phloem.constrained.json_schema.conjunctions import check_conjunctions
 from phloem.constrained.json_schema.keywords import REFUSED, Schema, says_nothing
+from phloem.constrained.json_schema.loops import check_finite, check_loops
 from phloem.constrained.json_schema.positions import (
     Position,
-    check_loops,
     check_structure,
     reachable,
 )
@@ -56,11 +57,13 @@ def admit(text: str, limits: Limits = DEFAULT_LIMITS) -> Admitted:
         _check_enforced(position)
     _check_enums(positions, limits)
     check_loops(positions)
+    check_finite(positions)
+    check_conjunctions(positions)
     numbers.check_multiples(positions)
     warnings = [] if dialect.is_known(document) else ["$schema is not known: read as 2020-12"]
     for position in positions:
         warnings += _rewrite(position, limits)
-    return Admitted(document, not any(map(_has_aliases, positions)), tuple(warnings))
+    return Admitted(document, escapes.allow_unicode(positions), tuple(warnings))
 
 
 def _read(text: str, limits: Limits) -> Schema:
@@ -111,8 +114,10 @@ def _check_enforced(position: Position) -> None:
         if keyword in REFUSED and not says_nothing(keyword, schema):
             message = f"{keyword!r} at {position.pointer} cannot be enforced while decoding"
             raise _refuse(position, keyword, message)
-    open_ended = _is_open(schema) or bool(schema.get("patternProperties"))
-    if open_ended and schema.get("minProperties", 0) > len(schema.get("required", ())) + 1:
+    if (
+        escapes.has_free_keys(schema)
+        and schema.get("minProperties", 0) > len(schema.get("required", ())) + 1
+    ):
         message = (
             f"'minProperties' at {position.pointer} cannot be enforced while decoding: of the keys "
             "that 'required' does not list, only one is sure to be new"
@@ -150,18 +155,3 @@ def _gather(schema: Schema) -> None:
             gathered[key] = value
     schema.clear()
     schema.update(gathered)
-
-
-def _has_aliases(position: Position) -> bool:
-    """Whether a key with a meaning of its own could pass for another, spelled with escapes.
-
-    The engine tells additional keys from named ones by their spelling: ``"\\u0061"`` would be an
-    additional key although it is ``"a"``. So no escapes where there are both.
-    """
-    schema = position.schema
-    named = schema.get("properties") or schema.get("required") or schema.get("patternProperties")
-    return bool(named) and (_is_open(schema) or bool(schema.get("patternProperties")))
-
-
-def _is_open(schema: Schema) -> bool:
-    return schema.get("additionalProperties", True) is not False

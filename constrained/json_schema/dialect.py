@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from referencing import Specification
 from referencing.jsonschema import (
     DRAFT4,
     DRAFT6,
     DRAFT7,
     DRAFT201909,
     DRAFT202012,
-    Specification,
 )
 
 from phloem.constrained.errors import GrammarError

@@ -21,6 +21,9 @@ EXACT = 2**53
 LARGEST = 2**63 - 1024
 """The largest float64 that an int64 holds."""
 
+_MOST_REMAINDERS = 20_000
+"""About 10 us each to compile."""
+
 _LOWER = ("minimum", "exclusiveMinimum")
 _UPPER = ("maximum", "exclusiveMaximum")
 _COUNTS = (
@@ -89,30 +92,49 @@ def check_constants(pointer: str, value: Any, keyword: str) -> None:
 
 
 def check_multiples(positions: Sequence[Position]) -> None:
-    """Refuse ``multipleOf`` values whose least common multiple may overflow 32 bits.
+    """Refuse ``multipleOf`` values that are too large, alone or where schemas are intersected.
 
-    Where schemas are intersected the engine multiplies their divisors in uint32, unchecked.
+    The engine's automaton has a state for each remainder, and it multiplies the divisors of
+    intersected schemas in uint32, unchecked.
     """
     found = [position for position in positions if "multipleOf" in position.schema]
-    may_intersect = any(position.schema.keys() & {"allOf", "$ref"} for position in positions)
-    if not found or (len(found) == 1 and not may_intersect):
+    if not found:
         return
-    divisors = [Decimal(repr(position.schema["multipleOf"])) for position in found]
-    scale = 10 ** max(_decimals(divisor) for divisor in divisors)
-    scaled = [int(divisor * scale) for divisor in divisors]
-    if _common_multiple(scaled) * max(scaled) >= 2**32:
-        pointer = found[scaled.index(max(scaled))].pointer
-        raise GrammarError(
-            "the values of 'multipleOf' in this schema have too large a common multiple",
-            pointer=pointer_to(pointer, "multipleOf"),
-            keyword="multipleOf",
-            code="unsupported_json_schema",
-        )
+    divisors = [Decimal(repr(position.schema["multipleOf"])).normalize() for position in found]
+    largest = max(range(len(found)), key=lambda index: divisors[index])
+    if max(map(_coefficient, divisors)) > _MOST_REMAINDERS:
+        raise _too_many_remainders(found[largest])
+    if len(found) == 1 and not any(
+        position.schema.keys() & {"allOf", "$ref"} for position in positions
+    ):
+        return
+    decimals = max(0, *(-_exponent(divisor) for divisor in divisors))
+    scaled = [int(divisor.scaleb(decimals)) for divisor in divisors]
+    common = _common_multiple(scaled)
+    if (
+        common * max(scaled) >= 2**32
+        or _coefficient(Decimal(common).normalize()) > _MOST_REMAINDERS
+    ):
+        raise _too_many_remainders(found[largest])
 
 
-def _decimals(number: Decimal) -> int:
-    exponent = number.normalize().as_tuple().exponent
-    return max(0, -exponent) if isinstance(exponent, int) else 0
+def _too_many_remainders(position: Position) -> GrammarError:
+    return GrammarError(
+        f"'multipleOf' at {position.pointer} has too many remainders to follow, alone or together "
+        "with the others of this schema",
+        pointer=pointer_to(position.pointer, "multipleOf"),
+        keyword="multipleOf",
+        code="grammar_too_complex",
+    )
+
+
+def _coefficient(number: Decimal) -> int:
+    return int("".join(map(str, number.as_tuple().digits)))
+
+
+def _exponent(number: Decimal) -> int:
+    exponent = number.as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0
 
 
 def _common_multiple(values: Iterable[int]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,6 @@ from phloem.constrained.json_schema import dialect as dialect_rules
 from phloem.constrained.json_schema.dialect import Dialect
 from phloem.constrained.json_schema.keywords import (
     APPLICATORS,
-    IN_PLACE,
     SHAPES,
     Schema,
     Shape,
@@ -91,7 +90,8 @@ def reachable(document: Schema, dialect: Dialect) -> list[Position]:
             continue
         seen.add(id(schema))
         _enter(pointer, schema, dialect)
-        resolver = resolver.in_subresource(dialect.create_resource(schema))
+        if "$id" in schema or "id" in schema:
+            resolver = resolver.in_subresource(dialect.create_resource(schema))
         target = None
         if "$ref" in schema:
             target, target_resolver = _resolve(pointer, schema["$ref"], resolver)
@@ -124,35 +124,3 @@ def _bad_reference(pointer: str, message: str) -> GrammarError:
 def _target_pointer(pointer: str, reference: str) -> str:
     """Where errors below a target are said to be: there if it is a plain pointer, else here."""
     return reference if reference.startswith("#/") else pointer_to(pointer, "$ref")
-
-
-def check_loops(positions: Sequence[Position]) -> None:
-    """Refuse a schema that applies to a value only if it applies to that value.
-
-    Such a loop, through ``$ref`` and in-place keywords alone, consumes nothing and never ends.
-    """
-    edges = {id(position.schema): _in_place(position) for position in positions}
-    done: set[int] = set()
-    for position in positions:
-        path: set[int] = set()
-        stack: list[tuple[Schema, bool]] = [(position.schema, False)]
-        while stack:
-            schema, leaving = stack.pop()
-            if leaving:
-                path.discard(id(schema))
-                done.add(id(schema))
-            elif id(schema) in path:
-                raise GrammarError(
-                    f"the $ref at {position.pointer} is part of a loop that consumes nothing",
-                    pointer=position.pointer,
-                    keyword="$ref",
-                )
-            elif id(schema) not in done:
-                path.add(id(schema))
-                stack.append((schema, True))
-                stack.extend((child, False) for child in edges[id(schema)])
-
-
-def _in_place(position: Position) -> list[Schema]:
-    inner = [child for keyword in IN_PLACE for child in position.schema.get(keyword, ())]
-    return [child for child in (*inner, position.target) if isinstance(child, dict)]

@@ -42,7 +42,7 @@ class LLGuidanceEngine:
             log_level=0,
             limits=LLParserLimits(verbose_errors=False),
         )
-        template = Template(partial(deep_stack.call, build))
+        template = Template(partial(deep_stack.call, build, deep_stack.for_text(len(source))))
         if template.error:
             raise _as_grammar_error(template.error, admitted)
         return Compiled(
@@ -57,8 +57,18 @@ def _estimated_bytes(source: str) -> int:
     return 64 * 1024 + 40 * len(source)
 
 
+def _plain(message: str) -> str:
+    """In words that do not name options of the engine."""
+    if message.startswith("oneOf constraints"):
+        return (
+            "the branches of 'oneOf' cannot be shown to exclude each other: use 'anyOf', or give "
+            "each branch a required property with a 'const' of its own"
+        )
+    return message
+
+
 def _as_grammar_error(error: str, admitted: json_schema.Admitted | None) -> GrammarError:
-    message = first_line(error)
+    message = _plain(first_line(error))
     if any(word in message for word in _COMPLEXITY):
         return GrammarError(message, code="grammar_too_complex")
     if admitted is None or message.startswith("Unsatisfiable"):
