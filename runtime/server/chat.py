@@ -12,12 +12,12 @@ from fastapi import APIRouter, Request, Response
 from phloem.runtime.completion import Completion
 from phloem.runtime.errors import RequestError
 from phloem.runtime.protocol import Delta
+from phloem.runtime.server.chat_logprobs import chat_logprobs
 from phloem.runtime.server.decode import Schema, unsupported
 from phloem.runtime.server.fields import new_id
-from phloem.runtime.server.logprobs import chat_logprobs
 from phloem.runtime.server.messages import prompt_ids
 from phloem.runtime.server.openai_chunks import Chunks, finish_reason, total_usage
-from phloem.runtime.server.openai_request import Scores, make_batch
+from phloem.runtime.server.openai_request import make_batch
 from phloem.runtime.server.openai_types import (
     HARMLESS,
     REFUSED,
@@ -47,20 +47,20 @@ async def chat_completions(request: Request) -> Response:
     model = service.check_model(body.model)
     _check_tools(body)
     _check_modalities(body)
-    scores = _scores(body)
     head = Head(new_id("chatcmpl-"), "chat.completion", int(time.time()), model)
     limit = "max_tokens" if body.max_completion_tokens is None else "max_completion_tokens"
     batch = make_batch(
         service,
-        decoded,
+        body,
         [await prompt_ids(service, body)],
         rid=head.id if body.rid is None else body.rid,
         max_tokens=getattr(body, limit),
         default_tokens=None,
-        scores=scores,
+        scores=_scores(body),
         names={"input_ids": "messages", "max_new_tokens": limit, "min_new_tokens": "min_tokens"},
+        arrived=decoded.arrived,
     )
-    tokenizer = service.client.tokenizer if scores.return_logprob else None
+    tokenizer = service.client.tokenizer if body.logprobs else None
     if body.stream:
         head = msgspec.structs.replace(head, object="chat.completion.chunk")
         chunks = Chunks(head, batch.starts[-1], body.stream_options)
@@ -82,12 +82,13 @@ def _check_modalities(body: ChatRequest) -> None:
         raise unsupported("modalities")
 
 
-def _scores(body: ChatRequest) -> Scores:
+def _scores(body: ChatRequest) -> dict[str, Any]:
+    """The fields of GenerateRequest that ask for log-probabilities."""
     if body.logprobs:
-        return Scores(return_logprob=True, top_logprobs=body.top_logprobs or 0)
+        return {"return_logprob": True, "top_logprobs": body.top_logprobs or 0}
     if body.top_logprobs:
         raise RequestError("`top_logprobs` needs `logprobs` to be true", param="top_logprobs")
-    return Scores()
+    return {}
 
 
 def _render(head: Head, tokenizer: Tokenizer | None, completions: list[Completion]) -> bytes:

@@ -6,6 +6,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Request, Response
@@ -13,11 +14,11 @@ from fastapi import APIRouter, Request, Response
 from phloem.runtime.completion import Completion
 from phloem.runtime.errors import RequestError
 from phloem.runtime.protocol import Delta, TokenLogprob
+from phloem.runtime.server.completion_logprobs import CompletionLogprobs, CompletionLogprobWriter
 from phloem.runtime.server.decode import Schema
 from phloem.runtime.server.fields import new_id
-from phloem.runtime.server.logprobs import CompletionLogprobs, CompletionLogprobWriter
 from phloem.runtime.server.openai_chunks import Chunks, finish_reason, total_usage
-from phloem.runtime.server.openai_request import Scores, make_batch
+from phloem.runtime.server.openai_request import make_batch
 from phloem.runtime.server.openai_types import (
     HARMLESS,
     REFUSED,
@@ -56,13 +57,14 @@ async def completions(request: Request) -> Response:
     head = Head(new_id("cmpl-"), "text_completion", int(time.time()), model)
     batch = make_batch(
         service,
-        decoded,
+        body,
         await token_ids(service, prompts),
         rid=head.id if body.rid is None else body.rid,
         max_tokens=body.max_tokens,
         default_tokens=DEFAULT_TOKENS,
         scores=_scores(body),
         names=NAMES,
+        arrived=decoded.arrived,
     )
     choices = _Choices(service, body, prompts, batch.starts)
     if body.stream:
@@ -80,14 +82,15 @@ def _check_best_of(body: CompletionRequest) -> None:
         )
 
 
-def _scores(body: CompletionRequest) -> Scores:
+def _scores(body: CompletionRequest) -> dict[str, Any]:
+    """The fields of GenerateRequest that ask for log-probabilities."""
     if body.logprobs is None:
-        return Scores()
-    return Scores(
-        return_logprob=True,
-        logprob_start=0 if body.echo else None,
-        top_logprobs=body.logprobs,
-    )
+        return {}
+    return {
+        "return_logprob": True,
+        "logprob_start": 0 if body.echo else None,
+        "top_logprobs": body.logprobs,
+    }
 
 
 Piece = tuple[str, CompletionLogprobs | None]

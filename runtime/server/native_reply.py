@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -11,8 +11,14 @@ from msgspec import UNSET
 from phloem.runtime.completion import Completion
 from phloem.runtime.protocol import Finish, GenerateRequest, TokenLogprob
 from phloem.runtime.server.collect import Batch
-from phloem.runtime.server.logprobs import pair_triples, token_triples
-from phloem.runtime.server.native_types import FinishReason, GenerateResult, MetaInfo
+from phloem.runtime.server.logprobs import finite
+from phloem.runtime.server.native_types import (
+    FinishReason,
+    GenerateResult,
+    MetaInfo,
+    TopTriples,
+    Triple,
+)
 
 if TYPE_CHECKING:
     from phloem.runtime.text.tokenizer import Tokenizer
@@ -60,14 +66,29 @@ class Results:
         output: Sequence[TokenLogprob],
     ) -> None:
         shown = self._tokenizer
-        meta.input_token_logprobs = token_triples(prompt, shown)
-        meta.output_token_logprobs = token_triples(output, shown)
+        meta.input_token_logprobs = _triples(prompt, shown)
+        meta.output_token_logprobs = _triples(output, shown)
         if request.top_logprobs:
-            meta.input_top_logprobs = pair_triples((each.top for each in prompt), shown)
-            meta.output_top_logprobs = pair_triples((each.top for each in output), shown)
+            meta.input_top_logprobs = _tops((each.top for each in prompt), shown)
+            meta.output_top_logprobs = _tops((each.top for each in output), shown)
         if request.token_ids_logprob:
-            meta.input_token_ids_logprobs = pair_triples((each.chosen for each in prompt), shown)
-            meta.output_token_ids_logprobs = pair_triples((each.chosen for each in output), shown)
+            meta.input_token_ids_logprobs = _tops((each.chosen for each in prompt), shown)
+            meta.output_token_ids_logprobs = _tops((each.chosen for each in output), shown)
+
+
+def _triple(token: int, logprob: float | None, tokenizer: Tokenizer | None) -> Triple:
+    text = None if tokenizer is None else tokenizer.token_text(token)
+    return (None if logprob is None else finite(logprob), token, text)
+
+
+def _triples(entries: Iterable[TokenLogprob], tokenizer: Tokenizer | None) -> list[Triple]:
+    return [_triple(entry.token_id, entry.logprob, tokenizer) for entry in entries]
+
+
+def _tops(
+    alternatives: Iterable[Sequence[tuple[int, float]]], tokenizer: Tokenizer | None
+) -> TopTriples:
+    return [[_triple(*pair, tokenizer) for pair in pairs] or None for pairs in alternatives]
 
 
 def _finish_reason(finish: Finish | None) -> FinishReason | None:

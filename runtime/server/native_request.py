@@ -24,6 +24,7 @@ from phloem.runtime.server.prompts import split, token_ids
 from phloem.runtime.server.service import Service
 
 DEFAULT_TOKENS = 128
+NAMES = {"logprob_start": "logprob_start_len", "top_logprobs": "top_logprobs_num"}
 
 
 async def make_batch(service: Service, decoded: Decoded[GenerateBody]) -> Batch:
@@ -38,17 +39,8 @@ async def make_batch(service: Service, decoded: Decoded[GenerateBody]) -> Batch:
     prompts = split(prompt, field)
     count = len(prompts)
     service.check_size(count, field)
-    names = {
-        "input_ids": field,
-        "logprob_start": "logprob_start_len",
-        "top_logprobs": "top_logprobs_num",
-    }
-    params = []
-    for place, given_params in _sampling_dicts(body, count):
-        constraint_field, sampling = _sampling(place, given_params)
-        names.setdefault("constraint", constraint_field)
-        params.append(sampling)
-    service.check_size(sum(max(each.n, 0) for each in params), "n")
+    sampled = [_sampling(*each) for each in _sampling_dicts(body, count)]
+    service.check_size(sum(max(sampling.n, 0) for _, sampling in sampled), "n")
     requests = [
         GenerateRequest(
             rid=rid,
@@ -57,10 +49,11 @@ async def make_batch(service: Service, decoded: Decoded[GenerateBody]) -> Batch:
             **_scores(body),
             **given(body, ROUTING),
         )
-        for rid, ids, sampling in zip(
-            _rids(body.rid, count), await token_ids(service, prompts), params, strict=True
+        for rid, ids, (_, sampling) in zip(
+            _rids(body.rid, count), await token_ids(service, prompts), sampled, strict=True
         )
     ]
+    names = {**NAMES, "input_ids": field, "constraint": sampled[0][0]}
     return Batch(requests, names, decoded.arrived)
 
 

@@ -8,7 +8,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from phloem.runtime.server.fields import SamplingFields
-from phloem.runtime.server.logprobs import Triple
 
 REFUSED = frozenset(
     {
@@ -62,16 +61,20 @@ class GenerateBody(msgspec.Struct, kw_only=True):
     program: str | None = None
 
 
+Triple = tuple[float | None, int, str | None]
+"""Log-probability, token id and, if asked for, the token's text."""
+
+TopTriples = list[list[Triple] | None]
+"""A list for each token; None where nothing was predicted."""
+
+
 class FinishReason(msgspec.Struct):
     type: Literal["stop", "length", "abort", "error"]
     matched: str | int | UnsetType = UNSET
 
 
-TopTriples = list[list[Triple] | None]
-
-
 class MetaInfo(msgspec.Struct, kw_only=True):
-    """Log-probabilities are [logprob, token id, text or null]; their fields come if asked for."""
+    """Fields of log-probabilities come if they were asked for."""
 
     id: str
     finish_reason: FinishReason | None

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from phloem.runtime.errors import RequestError
 from phloem.runtime.protocol import Constraint, GenerateRequest
 from phloem.runtime.sampling.fields import constraint
 from phloem.runtime.server.collect import Batch
-from phloem.runtime.server.decode import Decoded
 from phloem.runtime.server.fields import (
     ROUTING,
     constraints,
@@ -20,15 +18,6 @@ from phloem.runtime.server.fields import (
 )
 from phloem.runtime.server.openai_types import OpenAIRequest, ResponseFormat
 from phloem.runtime.server.service import Service
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """Which log-probabilities are wanted; the fields are those of GenerateRequest."""
-
-    return_logprob: bool = False
-    logprob_start: int | None = None
-    top_logprobs: int = 0
 
 
 def response_constraint(asked: ResponseFormat | None) -> dict[str, Constraint]:
@@ -47,21 +36,21 @@ def response_constraint(asked: ResponseFormat | None) -> dict[str, Constraint]:
 
 def make_batch(
     service: Service,
-    decoded: Decoded[Any],
+    fields: OpenAIRequest,
     prompts: Sequence[list[int]],
     *,
     rid: str,
     max_tokens: int | None,
     default_tokens: int | None,
-    scores: Scores,
+    scores: Mapping[str, Any],
     names: Mapping[str, str],
+    arrived: float,
 ) -> Batch:
-    """One request for each prompt; ``names`` are the API's names of engine fields.
+    """One request for each prompt.
 
     Without ``max_tokens`` up to ``default_tokens`` are generated, or, without that either, as
-    many as fit.
+    many as fit. ``scores`` are fields of GenerateRequest; ``names`` and ``arrived`` as in Batch.
     """
-    fields: OpenAIRequest = decoded.value
     n = 1 if fields.n is None else fields.n
     service.check_size(len(prompts) * n, "n" if len(prompts) == 1 else "prompt")
     field, held_to = the_one(constraints(fields) | response_constraint(fields.response_format))
@@ -77,11 +66,9 @@ def make_batch(
             rid=each,
             input_ids=prompt,
             sampling=service.with_default_length(sampling, default_tokens, len(prompt)),
-            return_logprob=scores.return_logprob,
-            logprob_start=scores.logprob_start,
-            top_logprobs=scores.top_logprobs,
+            **scores,
             **given(fields, ROUTING),
         )
         for each, prompt in zip(rids, prompts, strict=True)
     ]
-    return Batch(requests, {**names, "constraint": field}, decoded.arrived)
+    return Batch(requests, {**names, "constraint": field}, arrived)

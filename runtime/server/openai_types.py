@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from phloem.runtime.server.chat_logprobs import ChatLogprobs
+from phloem.runtime.server.completion_logprobs import CompletionLogprobs
 from phloem.runtime.server.fields import SamplingFields
-from phloem.runtime.server.logprobs import ChatLogprobs, CompletionLogprobs
 
 REFUSED = frozenset(
     {

@@ -7,9 +7,7 @@ with them what still runs in the engine.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import aclosing
 from typing import Any, Protocol
 
 import msgspec
@@ -70,10 +68,7 @@ class Answer(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with until_disconnect(receive):
-            async with (
-                asyncio.timeout(self._service.settings.request_timeout),
-                aclosing(self._service.run(self._batch)) as deltas,
-            ):
+            async with self._service.running(self._batch) as deltas:
                 completions = await gather(deltas, self._batch.starts[-1])
             body = Response(
                 self._render(completions),
@@ -111,10 +106,7 @@ class EventStream(Response):
             await self._send(send, last + DONE, more=False)
 
     async def _send_deltas(self, send: Send) -> None:
-        async with (
-            asyncio.timeout(self._service.settings.request_timeout),
-            aclosing(self._service.run(self._batch)) as deltas,
-        ):
+        async with self._service.running(self._batch) as deltas:
             async for slot, delta in deltas:
                 if events := self._writer.events(slot, delta):
                     await self._send(send, events)

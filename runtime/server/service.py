@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import aclosing, closing, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -79,14 +79,23 @@ class Service:
             return encode_all()
         return await asyncio.to_thread(encode_all)
 
-    async def run(self, batch: Batch) -> Deltas:
-        """The batch's deltas; closing this generator aborts what still runs.
+    @asynccontextmanager
+    async def running(self, batch: Batch) -> AsyncIterator[Deltas]:
+        """The batch's deltas as they come; what still runs at the exit is aborted.
 
-        Raises:
+        Raises (in the body):
             RequestError: a request is invalid; none of the batch was started.
             FailedError: a request failed in the engine; the others were aborted.
             OverloadedError, EngineDeadError: as the client raises them.
+            TimeoutError: the batch took longer than the settings allow.
         """
+        async with (
+            asyncio.timeout(self.settings.request_timeout),
+            aclosing(self._run(batch)) as deltas,
+        ):
+            yield deltas
+
+    async def _run(self, batch: Batch) -> Deltas:
         try:
             with self._claimed(batch), closing(BatchTimer(self.metrics, batch)) as timer:
                 async with aclosing(run(self.client, batch)) as deltas:

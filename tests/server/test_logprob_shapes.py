@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phloem.runtime.protocol import TokenLogprob
-from phloem.runtime.server.logprobs import CompletionLogprobWriter, chat_logprobs, completion_token
+from phloem.runtime.server.chat_logprobs import chat_logprobs
+from phloem.runtime.server.completion_logprobs import CompletionLogprobWriter, completion_token
 from phloem.runtime.text.tokenizer import Tokenizer
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
