@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 import phloem as ph
 
 
-class Booking(BaseModel):
+class Booking(BaseModel, extra="forbid"):
     name: str = Field(max_length=30)
     city: Literal["Lisbon", "Oslo", "Rome", "Vienna"]
     nights: int = Field(ge=1, le=30)

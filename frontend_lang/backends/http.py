@@ -40,6 +40,7 @@ class RuntimeEndpoint:
     ) -> None:
         self._transport = Transport(base_url, api_key, timeout)
         self._labels = {"cache_salt": cache_salt, "extra_key": extra_key}
+        self._info: dict[str, Any] | None = None
         self._affixes: RoleAffixes | None = None
 
     async def affixes(self) -> RoleAffixes:
@@ -47,21 +48,22 @@ class RuntimeEndpoint:
         if self._affixes is None:
             from phloem.runtime.text.roles import role_affixes
 
-            template = _ServedTemplate(await self._transport.get("/get_model_info"))
             # The affixes are found by rendering alone.
-            self._affixes = role_affixes(cast("Tokenizer", template))
+            template = cast("Tokenizer", _ServedTemplate(await self._model_info()))
+            self._affixes = role_affixes(template)
         return self._affixes
 
     async def encode(self, text: str) -> list[int]:
         """See ``Backend.encode``."""
         reply = await self._transport.post("/tokenize", {"prompt": text})
         ids: list[int] = reply["tokens"]
-        return ids
+        return ids or (await self._model_info())["eos_token_ids"][:1]
 
     async def generate(self, call: Call, on_text: OnText | None = None) -> list[Completion]:
         """See ``Backend.generate``."""
+        prompt = {"text": call.prompt} if call.prompt else {"input_ids": await self.encode("")}
         body: dict[str, Any] = {
-            "text": call.prompt,
+            **prompt,
             "sampling_params": _sampling_fields(call.sampling),
             "program": call.program,
             **self._labels,
@@ -102,6 +104,11 @@ class RuntimeEndpoint:
             raise
         return True
 
+    async def _model_info(self) -> dict[str, Any]:
+        if self._info is None:
+            self._info = await self._transport.get("/get_model_info")
+        return self._info
+
     async def _stream(self, body: dict[str, Any], on_text: OnText) -> list[Any]:
         """The last results by index; events carry each sequence's whole text so far."""
         latest: dict[int, Any] = {}
@@ -136,7 +143,8 @@ class _ServedTemplate:
                 "the served model has no chat template; write a program without roles",
                 code="no_chat_template",
             )
-        variables = {name: info[name] for name in ("bos_token", "eos_token") if info.get(name)}
+        # The server itself puts a BOS token before a text, where the model wants one.
+        variables = {"bos_token": "", "eos_token": info.get("eos_token") or ""}
         self._template = ChatTemplate(info["chat_template"], variables)
 
     def apply_chat_template(

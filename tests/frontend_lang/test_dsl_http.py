@@ -56,6 +56,7 @@ def endpoint(served):
 
 @ph.function
 def program(s):
+    s += ph.user("hello") + ph.assistant_begin()
     s += "A:" + ph.gen("first", temperature=0, seed=3, logit_bias={1: -5.0})
     s += " B:" + ph.gen("second", n=2, return_logprob=True, top_logprobs_num=2)
     s += " D:" + ph.select("third", [" no", " yes"])
@@ -98,6 +99,16 @@ def test_refusals_and_failures_are_the_engines(endpoint, stream):
     assert "top_p" in caught.value.param
     with pytest.raises(ph.GenerationError):
         failing.run(backend=endpoint, stream=stream)["x"]
+
+
+def test_a_program_may_begin_with_the_model(endpoint):
+    @ph.function
+    def begins(s):
+        s += ph.gen("x", max_tokens=4) + ph.select("y", ["a", "b"])
+
+    state = begins.run(backend=endpoint)
+    assert state["x"] == ""
+    assert state["y"] in ("a", "b")
 
 
 async def test_events_end_at_blank_lines_alone_however_they_are_cut():
