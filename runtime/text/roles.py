@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from phloem.runtime.errors import RequestError
 from phloem.runtime.text.tokenizer import Tokenizer
@@ -67,9 +68,9 @@ def role_affixes(tokenizer: Tokenizer) -> RoleAffixes:
     """The affixes of the model's chat template.
 
     They reproduce what ``apply_chat_template`` renders for conversations in which user and
-    assistant take turns, after a system message or not, up to a user message or the prompt for
-    an answer. Where a template renders the last answer unlike earlier ones, as reasoning models
-    do, ``assistant`` is how earlier ones look.
+    assistant take turns, after a system message or not, up to the prompt for an answer. Where a
+    template renders the last answer unlike earlier ones, as reasoning models do, ``assistant`` is
+    how earlier ones look.
 
     Raises:
         RequestError: there is no template, or it cannot be taken apart.
@@ -122,25 +123,38 @@ def _from_turns(probe: _Probe) -> RoleAffixes:
     before_user, user_to_answer, answer_to_user, after_user = probe.gaps("uau")
     _, prompted = probe.gaps("u", prompt=True)
     *_, after_answer = probe.gaps("ua")
-    user_prefix = _without(answer_to_user, prefix=after_answer)
+    user_suffix = _shared_start(after_user, user_to_answer, prompted)
+    answer_suffix = _shared_start(after_answer, answer_to_user)
+    user_prefix = answer_to_user.removeprefix(answer_suffix)
     return RoleAffixes(
-        opening=_without(before_user, suffix=user_prefix),
+        opening=_without_end(before_user, user_prefix),
         system=None,
-        user=Affixes(user_prefix, after_user, probe.strips("u", "user")),
+        user=Affixes(user_prefix, user_suffix, probe.strips("u", "user")),
         assistant=Affixes(
-            _without(user_to_answer, prefix=after_user),
-            after_answer,
+            user_to_answer.removeprefix(user_suffix),
+            answer_suffix,
             probe.strips("uau", "assistant"),
         ),
-        generation_prompt=_without(prompted, prefix=after_user),
+        generation_prompt=prompted.removeprefix(user_suffix),
     )
+
+
+def _shared_start(ending: str, *others: str) -> str:
+    """The suffix of a role: how the text after it begins, at the end and elsewhere.
+
+    Templates may end a conversation that is not to go on with something more, an EOS token;
+    then the bracket that opens what follows is not part of the suffix.
+    """
+    columns = zip(ending, *others, strict=False)
+    shared = "".join(chars[0] for chars in takewhile(lambda chars: len(set(chars)) == 1, columns))
+    return shared if shared == ending else shared.rstrip("<|[")
 
 
 def _with_system(probe: _Probe, found: RoleAffixes) -> RoleAffixes:
     """Add the system role, if the template keeps it apart from the first user message."""
     try:
         before_system, system_to_user, _ = probe.gaps("su")
-        suffix = _without(system_to_user, suffix=found.user.prefix)
+        suffix = _without_end(system_to_user, found.user.prefix)
     except RequestError:
         return found
     system = Affixes(before_system, suffix, probe.strips("su", "system"))
@@ -152,17 +166,15 @@ def _prove(probe: _Probe, found: RoleAffixes) -> None:
     starts = ("", "s") if found.system else ("",)
     for turns in (start + rest for start in starts for rest in ("u", "uau", "uauauau")):
         for pad in ("", " \n"):
-            for prompt in (False, True):
-                rendered = found.render(messages(turns, pad), add_generation_prompt=prompt)
-                if rendered != probe.render(turns, pad=pad, prompt=prompt):
-                    raise _refusal(f"it renders the turns {turns} by more than their roles")
+            rendered = found.render(messages(turns, pad), add_generation_prompt=True)
+            if rendered != probe.render(turns, pad=pad, prompt=True):
+                raise _refusal(f"it renders the turns {turns} by more than their roles")
 
 
-def _without(text: str, *, prefix: str = "", suffix: str = "") -> str:
-    """``text`` less what is known of it."""
-    if not (text.startswith(prefix) and text.endswith(suffix)):
-        raise _refusal("what it puts between two messages depends on more than their roles")
-    return text[len(prefix) : len(text) - len(suffix)]
+def _without_end(text: str, end: str) -> str:
+    if not text.endswith(end):
+        raise _refusal("what it puts before a message depends on more than the role")
+    return text.removesuffix(end)
 
 
 def _refusal(reason: str) -> RequestError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from time import thread_time
 from typing import Any, Protocol
 
 import regex
@@ -15,12 +16,14 @@ MAX_STRINGS = 64
 MAX_STRING_CHARS = 1024
 MAX_REGEXES = 16
 MAX_REGEX_CHARS = 1024
-MAX_MATCH_CHARS = 4096
+MAX_MATCH_CHARS = 512
 """A regex match may begin this far back at most: text further back is released."""
 CONTEXT_CHARS = 64
 """Released text that look-behind and word boundaries of a regex may still see."""
 SEARCH_SECONDS = 0.05
-"""Time for one search; a regex that needs more backtracks without bound."""
+SECONDS_PER_CHAR = 0.0005
+"""Each character earns its regexes time, and unused time is kept up to ``SEARCH_SECONDS``: a
+hundred times what ordinary ones need, while those that backtrack without end are found out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class StopMatcher:
         _check("stop", strings, MAX_STRINGS, MAX_STRING_CHARS)
         _check("stop_regex", regexes, MAX_REGEXES, MAX_REGEX_CHARS)
         self._scanners: list[_Scanner] = [_String(text) for text in strings]
-        self._scanners += [_Regex(source) for source in regexes]
+        self._clock = _Clock()
+        self._scanners += [_Regex(source, self._clock) for source in regexes]
         self._trim = trim
         self._withheld = ""
         self._matched: str | None = None
@@ -84,6 +88,7 @@ class StopMatcher:
 
     def _advance(self, char: str) -> tuple[str, int] | None:
         """Feed every scanner; the stop with the longest match that ends here, and its length."""
+        self._clock.earn()
         found: tuple[str, int] | None = None
         for scanner in self._scanners:
             length = scanner.advance(char)
@@ -141,32 +146,61 @@ class _Regex:
     Invariant: no match of the text so far begins before ``at`` in ``_text``.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, clock: _Clock) -> None:
         self.source = source
         self.held = 0
+        self._clock = clock
         self._pattern = _compile(source)
         self._text = ""
 
     def advance(self, char: str) -> int | None:
         self._text += char
         at = len(self._text) - self.held - 1
-        match = self._search(at, partial=False)
+        match = self._search(at, partial=True)
+        if match is not None and match.partial:
+            at = match.start()
+            match = self._search(at, partial=False)
+            self.held = min(len(self._text) - at, MAX_MATCH_CHARS)
+        else:
+            self.held = 0
         if match is not None:
             return len(self._text) - int(match.start())
-        possible = self._search(at, partial=True)
-        self.held = 0 if possible is None else len(self._text) - possible.start()
-        self.held = min(self.held, MAX_MATCH_CHARS)
         self._text = self._text[-(self.held + CONTEXT_CHARS) :]
         return None
 
     def _search(self, at: int, *, partial: bool) -> Any:
         try:
-            return self._pattern.search(self._text, at, partial=partial, timeout=SEARCH_SECONDS)
+            with self._clock:
+                return self._pattern.search(self._text, at, partial=partial, timeout=SEARCH_SECONDS)
         except TimeoutError as error:
             raise RequestError(
-                f"stop_regex {self.source!r} takes more than {SEARCH_SECONDS} s on this text",
-                param="stop_regex",
+                f"stop_regex {self.source!r} takes too long on this text", param="stop_regex"
             ) from error
+
+
+class _Clock:
+    """The time that a request's regexes may still take, of this thread's processor time.
+
+    As a context, it takes off what the block took.
+
+    Raises (when left):
+        TimeoutError: more than there was.
+    """
+
+    def __init__(self) -> None:
+        self._left = SEARCH_SECONDS
+        self._started = 0.0
+
+    def earn(self) -> None:
+        self._left = min(SEARCH_SECONDS, self._left + SECONDS_PER_CHAR)
+
+    def __enter__(self) -> None:
+        self._started = thread_time()
+
+    def __exit__(self, *_: object) -> None:
+        self._left -= thread_time() - self._started
+        if self._left < 0:
+            raise TimeoutError
 
 
 @lru_cache(maxsize=256)

@@ -24,13 +24,19 @@ ARCHITECTURES = {
 Blocks = np.ndarray[Any, np.dtype[np.uint8]]
 
 
-def write_vocabulary(path: Path, model: str, vocabulary: Mapping[str, Any], **more: Any) -> Path:
-    """A file with a tokenizer and no tensors; keys are those below ``tokenizer.ggml``."""
-    writer = gguf.GGUFWriter(path, "llama")
+def write_vocabulary(
+    path: Path,
+    model: str,
+    vocabulary: Mapping[str, Any],
+    architecture: str = "llama",
+    **more: Any,
+) -> Path:
+    """A file with a tokenizer and no tensors; keys without a dot are below ``tokenizer.ggml``."""
+    writer = gguf.GGUFWriter(path, architecture)
     writer.add_tokenizer_model(model)
     for key, value in {**vocabulary, **more}.items():
         if value is not None:
-            _add(writer, key if key.startswith("general.") else f"tokenizer.ggml.{key}", value)
+            _add(writer, key if "." in key else f"tokenizer.ggml.{key}", value)
     return _write(writer, path)
 
 
