@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from math import ceil
 from typing import Protocol
 
@@ -15,9 +16,14 @@ import uvicorn
 import uvloop
 
 from phloem.runtime.client import Client
+from phloem.runtime.errors import EngineDeadError
 from phloem.runtime.server.app import create_app
 from phloem.runtime.server.service import Service
 from phloem.runtime.server.settings import ServerSettings
+
+logger = logging.getLogger(__name__)
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep idle connections, so that none is closed under a new request."""
@@ -43,6 +49,8 @@ def serve(client_factory: Callable[[], OwnedClient], settings: ServerSettings) -
         OSError: the address cannot be listened on, found out before the model is loaded.
         ModelError: the engine could not start.
     """
+    if settings.api_key is None and settings.host not in LOOPBACK:
+        logger.warning("listening on %s without an API key: anyone may use it", settings.host)
     with (
         listener(settings) as listening,
         closing(client_factory()) as client,
@@ -104,6 +112,9 @@ class Server(uvicorn.Server):
         """Begin to shut down; the second call does not wait for running requests."""
         self.force_exit = self.should_exit
         self.should_exit = True
-        loop = asyncio.get_running_loop()
-        grace = self._service.settings.shutdown_grace
-        loop.call_later(grace, lambda: loop.create_task(self._service.abort(None)))
+        self._ending = asyncio.get_running_loop().create_task(self._abort_after_grace())
+
+    async def _abort_after_grace(self) -> None:
+        await asyncio.sleep(self._service.settings.shutdown_grace)
+        with suppress(EngineDeadError):
+            await self._service.abort(None)

@@ -93,7 +93,7 @@ def _engine_families(stats: EngineStats) -> Iterator[Metric]:
         pages.add_metric([state], getattr(stats, f"pages_{state}"))
     yield pages
     for name in stats.__struct_fields__:
-        if name.removeprefix("pages_") not in PAGE_STATES:
+        if not name.startswith("pages_"):
             kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             yield kind(f"phloem_{name}", f"Engine: {name.replace('_', ' ')}", getattr(stats, name))
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 from conftest import until
 from tiny import write_tokenizer
@@ -104,6 +105,15 @@ def test_after_the_grace_streams_are_aborted(folder: Path) -> None:
         assert '"type":"abort"' in last
         assert done == "data: [DONE]"
         stopped(child)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"api_key": ""}, {"port": 70000}, {"max_batch": 0}, {"request_timeout": 0}]
+)
+def test_settings_have_limits(fields: dict[str, object]) -> None:
+    assert msgspec.convert({"api_key": "k", "request_timeout": 5}, ServerSettings).api_key == "k"
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(fields, ServerSettings)
 
 
 def test_a_taken_port_is_told_before_the_model_is_loaded() -> None:
