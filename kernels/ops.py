@@ -65,7 +65,10 @@ class Ops(Protocol):
         """[T, M] -> [T, N]."""
 
     def rms_norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
-        """Normalise the last dimension: x / sqrt(mean(x^2) + eps) * weight, in float32 inside."""
+        """Normalise the last dimension: x / sqrt(mean(x^2) + eps) * weight, in float32 inside.
+
+        ``weight`` is float32, whatever x's dtype.
+        """
 
     def add_rms_norm(
         self, x: Tensor, residual: Tensor, weight: Tensor, eps: float

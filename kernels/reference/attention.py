@@ -64,9 +64,8 @@ def _attend(
     if softcap is not None:
         scores.div_(softcap).tanh_().mul_(softcap)
     clear = slots - tile.hidden.shape[2]
-    scores[:, :, :used, clear:].unflatten(2, (queries, group)).masked_fill_(
-        tile.hidden[:, :, None], -torch.inf
-    )
+    unclear = scores[:, :, :used, clear:].view(kv_heads, spans, queries, group, slots - clear)
+    unclear.masked_fill_(tile.hidden[:, :, None], -torch.inf)
     torch.softmax(scores, -1, out=scores)
     _products(scores, v.permute(2, 0, 1, 3), rows)
     return rows[:, :, :used].view(split).permute(1, 2, 0, 3, 4).reshape(q.shape)

@@ -13,13 +13,16 @@ from torch import Tensor
 
 from phloem.kernels.ops import Linear
 
+PACKS = hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
+"""Whether torch was built with oneDNN."""
+
 
 def prepare_linear(weight: Tensor, bias: Tensor | None = None) -> Linear:
     """Pack ``weight`` [N, M] where that helps, else keep it as it is."""
     if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
         shapes = (tuple(weight.shape), None if bias is None else tuple(bias.shape))
         raise ValueError(f"a linear map needs weight [N, M] and bias [N], not {shapes}")
-    if weight.device.type == "cpu" and weight.dtype == torch.float32 and _packs():
+    if weight.device.type == "cpu" and weight.dtype == torch.float32 and PACKS:
         weight = torch.ops.mkldnn._reorder_linear_weight(weight)
     return Linear(weight, bias)
 
@@ -44,9 +47,3 @@ def logits(hidden: Tensor, rows: Tensor, head: Linear, softcap: float | None = N
     """The chosen rows' scores over the vocabulary, in float32."""
     scores = linear(hidden.index_select(0, rows), head).float()
     return scores if softcap is None else scores.div_(softcap).tanh_().mul_(softcap)
-
-
-def _packs() -> bool:
-    return torch.backends.mkldnn.is_available() and hasattr(
-        torch.ops.mkldnn, "_reorder_linear_weight"
-    )

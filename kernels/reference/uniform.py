@@ -16,9 +16,8 @@ def uniform(seed: NDArray[np.int64], position: NDArray[np.int64]) -> NDArray[np.
     neighbouring seeds would else be shifts of each other.
     """
     start = mix(seed.view(np.uint64) + GAMMA)
-    return (
-        mix(start + (position.view(np.uint64) + np.uint64(1)) * GAMMA) >> np.uint64(11)
-    ) * 2**-53
+    bits = mix(start + (position.view(np.uint64) + np.uint64(1)) * GAMMA) >> np.uint64(11)
+    return bits.astype(np.float64) * 2.0**-53
 
 
 def mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+RopeKind = Literal["default", "linear", "llama3", "yarn", "longrope"]
+Activation = Literal["silu", "gelu"]
+
 
 @dataclass(frozen=True, slots=True)
 class RopeConfig:
@@ -17,21 +20,23 @@ class RopeConfig:
         factor: by how much positions are compressed.
         original_context: the context length that the model was first trained with.
         low_freq_factor, high_freq_factor: of "llama3".
-        beta_fast, beta_slow: of "yarn".
+        beta_fast, beta_slow, truncate, attention_scales: of "yarn".
         attention_factor: cos and sin are multiplied by it; None takes the kind's own.
         short_factors, long_factors: of "longrope", one for each frequency.
     """
 
     theta: float
     rotated: int
-    kind: Literal["default", "linear", "llama3", "yarn", "longrope"] = "default"
+    kind: RopeKind = "default"
     factor: float = 1.0
     original_context: int = 0
     low_freq_factor: float = 1.0
     high_freq_factor: float = 4.0
     beta_fast: float = 32.0
     beta_slow: float = 1.0
+    truncate: bool = True
     attention_factor: float | None = None
+    attention_scales: tuple[float, float] = (0.0, 0.0)
     short_factors: tuple[float, ...] = ()
     long_factors: tuple[float, ...] = ()
 
@@ -68,7 +73,7 @@ class ModelConfig:
     attention_scale: float
     windows: tuple[int | None, ...]
     local_rope: RopeConfig | None = None
-    activation: Literal["silu", "gelu"] = "silu"
+    activation: Activation = "silu"
     qkv_bias: bool = False
     output_bias: bool = False
     mlp_bias: bool = False

@@ -71,7 +71,7 @@ class Decoder:
     def _attention(self, x: Tensor, layer: Layer, kv: KVLayer, batch: RaggedBatch) -> Tensor:
         ops, c = self.ops, self.config
         q_size, kv_size = c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim
-        q, k, v = ops.linear(x, layer.qkv).split((q_size, kv_size, kv_size), dim=-1)
+        q, k, v = ops.linear(x, layer.qkv).tensor_split((q_size, q_size + kv_size), dim=-1)
         q = q.view(-1, c.num_heads, c.head_dim)
         k = k.view(-1, c.num_kv_heads, c.head_dim)
         v = v.view(-1, c.num_kv_heads, c.head_dim)
@@ -174,5 +174,5 @@ def load_layer(
 
 def load_norm(weights: Weights, config: ModelConfig, name: str, size: int) -> Tensor:
     """A norm's weight as the factor that it multiplies by."""
-    weight = weights.tensor(f"{name}.weight", size)
+    weight = weights.tensor(f"{name}.weight", size, dtype=torch.float32)
     return weight + 1 if config.unit_offset_norms else weight

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from phloem.runtime.errors import ModelError
-from phloem.runtime.models.config import ModelConfig
+from phloem.runtime.models.config import Activation, ModelConfig
 from phloem.runtime.models.rope_config import rope_config
 
 Config = Mapping[str, Any]
 
-ACTIVATIONS = {"silu": "silu", "gelu_pytorch_tanh": "gelu"}
+ACTIVATIONS: dict[str, Activation] = {"silu": "silu", "gelu_pytorch_tanh": "gelu"}
 UNSUPPORTED = ("quantization_config", "num_local_experts", "num_experts")
 
 
@@ -26,6 +26,9 @@ def parse_config(hf: Config) -> ModelConfig:
     for name in UNSUPPORTED:
         if hf.get(name):
             raise ModelError(f"the config's {name} is not supported: {hf[name]}")
+    if not is_known(hf):
+        known = ", ".join(FAMILIES)
+        raise ModelError(f"the config's model_type {hf.get('model_type')!r} is not one of {known}")
     try:
         return FAMILIES[hf["model_type"]](hf)
     except KeyError as error:
@@ -37,47 +40,54 @@ def is_known(hf: Config) -> bool:
     return hf.get("model_type") in FAMILIES
 
 
-def common(hf: Config) -> ModelConfig:
-    """What the families share; full attention everywhere."""
+def common(hf: Config, slides: Callable[[int], bool] = lambda layer: False) -> ModelConfig:
+    """What the families share. ``slides(i)``: whether layer i has a window where the config does
+    not list the layers' types."""
     hidden, heads = hf["hidden_size"], hf["num_attention_heads"]
+    kv_heads = hf.get("num_key_value_heads") or heads
+    if heads % kv_heads:
+        raise ModelError(
+            f"the config's num_attention_heads {heads} is no multiple of its "
+            f"num_key_value_heads {kv_heads}"
+        )
     head_dim = hf.get("head_dim") or hidden // heads
-    layers = hf["num_hidden_layers"]
     return ModelConfig(
         architecture=architecture(hf),
         vocab_size=hf["vocab_size"],
         hidden_size=hidden,
         intermediate_size=hf["intermediate_size"],
-        num_layers=layers,
+        num_layers=hf["num_hidden_layers"],
         num_heads=heads,
-        num_kv_heads=hf.get("num_key_value_heads") or heads,
+        num_kv_heads=kv_heads,
         head_dim=head_dim,
         norm_eps=hf["rms_norm_eps"],
         context_length=hf["max_position_embeddings"],
         tie_embeddings=bool(hf.get("tie_word_embeddings", False)),
         rope=rope_config(hf, head_dim),
         attention_scale=head_dim**-0.5,
-        windows=(None,) * layers,
-        activation=activation(hf),  # type: ignore[arg-type]  # values of ACTIVATIONS
+        windows=layer_windows(hf, slides),
+        activation=activation(hf),
     )
 
 
 def architecture(hf: Config) -> str:
-    return (hf.get("architectures") or [hf["model_type"]])[0]
+    return str((hf.get("architectures") or [hf["model_type"]])[0])
 
 
-def activation(hf: Config) -> str:
+def activation(hf: Config) -> Activation:
     name = hf.get("hidden_activation") or hf.get("hidden_act") or "silu"
     if name not in ACTIVATIONS:
         raise ModelError(f"the config's activation {name!r} is not one of {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[name]
 
 
-def layer_windows(hf: Config, default: Callable[[int], bool]) -> tuple[int | None, ...]:
-    """The window of each layer; ``default(i)``: whether layer i has one where nothing is said."""
+def layer_windows(hf: Config, slides: Callable[[int], bool]) -> tuple[int | None, ...]:
     window, layers = hf.get("sliding_window"), hf["num_hidden_layers"]
     kinds = hf.get("layer_types") or [
-        "sliding_attention" if default(i) else "full_attention" for i in range(layers)
+        "sliding_attention" if slides(i) else "full_attention" for i in range(layers)
     ]
+    if len(kinds) != layers:
+        raise ModelError(f"the config's layer_types holds {len(kinds)} of {layers} layers")
     unknown = set(kinds) - {"sliding_attention", "full_attention"}
     if unknown:
         raise ModelError(f"the config's layer_types holds {', '.join(sorted(unknown))}")
@@ -92,14 +102,13 @@ def llama(hf: Config) -> ModelConfig:
 
 
 def mistral(hf: Config) -> ModelConfig:
-    return replace(common(hf), windows=layer_windows(hf, lambda i: True))
+    return common(hf, slides=lambda i: True)
 
 
 def qwen2(hf: Config) -> ModelConfig:
     first = hf.get("max_window_layers", 0)
-    slides = bool(hf.get("use_sliding_window", False))
-    windows = layer_windows(hf, lambda i: slides and i >= first)
-    return replace(common(hf), qkv_bias=True, windows=windows)
+    used = bool(hf.get("use_sliding_window", False))
+    return replace(common(hf, slides=lambda i: used and i >= first), qkv_bias=True)
 
 
 def qwen3(hf: Config) -> ModelConfig:
@@ -108,20 +117,18 @@ def qwen3(hf: Config) -> ModelConfig:
 
 
 def phi3(hf: Config) -> ModelConfig:
-    windows = layer_windows(hf, lambda i: True)
-    return replace(common(hf), windows=windows, fused_weights=True)
+    return replace(common(hf, slides=lambda i: True), fused_weights=True)
 
 
 def gemma(hf: Config, slides: Callable[[int], bool]) -> ModelConfig:
-    base = common(hf)
+    base = common({"tie_word_embeddings": True, **hf}, slides)
+    bias = bool(hf.get("attention_bias", False))
     return replace(
         base,
-        windows=layer_windows(hf, slides),
-        tie_embeddings=bool(hf.get("tie_word_embeddings", True)),
         attention_scale=hf.get("query_pre_attn_scalar", base.head_dim) ** -0.5,
         embedding_scale=base.hidden_size**0.5,
-        qkv_bias=bool(hf.get("attention_bias", False)),
-        output_bias=bool(hf.get("attention_bias", False)),
+        qkv_bias=bias,
+        output_bias=bias,
         sandwich_norms=True,
         unit_offset_norms=True,
     )
@@ -129,7 +136,7 @@ def gemma(hf: Config, slides: Callable[[int], bool]) -> ModelConfig:
 
 def gemma2(hf: Config) -> ModelConfig:
     return replace(
-        gemma(hf, lambda i: i % 2 == 0),
+        gemma(hf, slides=lambda i: i % 2 == 0),
         attention_softcap=hf.get("attn_logit_softcapping", 50.0),
         logit_softcap=hf.get("final_logit_softcapping", 30.0),
     )
@@ -139,7 +146,7 @@ def gemma3(hf: Config) -> ModelConfig:
     if hf.get("use_bidirectional_attention"):
         raise ModelError("the config's use_bidirectional_attention is not supported")
     pattern = hf.get("sliding_window_pattern") or hf.get("_sliding_window_pattern") or 6
-    base = gemma(hf, lambda i: (i + 1) % pattern != 0)
+    base = gemma({"rope_theta": 1e6, **hf}, slides=lambda i: (i + 1) % pattern != 0)
     return replace(
         base,
         local_rope=rope_config(hf, base.head_dim, layers="sliding_attention"),

@@ -52,14 +52,22 @@ def yarn(rope: RopeConfig, context_length: int) -> tuple[Tensor, float]:
         base = math.log(rope.original_context / (turns * 2 * math.pi))
         return rope.rotated * base / (2 * math.log(rope.theta))
 
-    low = max(math.floor(dimension(rope.beta_fast)), 0)
-    high = min(math.ceil(dimension(rope.beta_slow)), rope.rotated - 1)
+    low, high = dimension(rope.beta_fast), dimension(rope.beta_slow)
+    if rope.truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, rope.rotated - 1)
     ramp = (torch.arange(rope.rotated // 2, dtype=torch.float32) - low) / max(high - low, 1e-3)
     interpolated = ramp.clamp(0, 1)
     frequencies = base_frequencies(rope)
     blended = frequencies * (interpolated / rope.factor + 1 - interpolated)
-    usual = 0.1 * math.log(rope.factor) + 1.0 if rope.factor > 1 else 1.0
-    return blended, usual if rope.attention_factor is None else rope.attention_factor
+    return blended, rope.attention_factor or yarn_scale(rope)
+
+
+def yarn_scale(rope: RopeConfig) -> float:
+    """The longer the context, the sharper the attention; DeepSeek's form weighs two such terms."""
+    length = 0.1 * math.log(max(rope.factor, 1))
+    above, below = rope.attention_scales
+    return (length * above + 1) / (length * below + 1) if above and below else length + 1
 
 
 def longrope(rope: RopeConfig, context_length: int) -> tuple[Tensor, float]:
@@ -69,13 +77,8 @@ def longrope(rope: RopeConfig, context_length: int) -> tuple[Tensor, float]:
     """
     long = context_length > rope.original_context
     factors = torch.tensor(rope.long_factors if long else rope.short_factors)
-    if rope.attention_factor is not None:
-        scale = rope.attention_factor
-    elif rope.factor <= 1:
-        scale = 1.0
-    else:
-        scale = math.sqrt(1 + math.log(rope.factor) / math.log(rope.original_context))
-    return base_frequencies(rope) / factors, scale
+    usual = math.sqrt(1 + math.log(max(rope.factor, 1)) / math.log(rope.original_context))
+    return base_frequencies(rope) / factors, rope.attention_factor or usual
 
 
 FREQUENCIES = {

@@ -9,8 +9,8 @@ from phloem.kernels.ops import Linear, Ops
 from phloem.runtime.errors import ModelError
 from phloem.runtime.loading.source import WeightSource
 
-DERIVED = (".rotary_emb.inv_freq", ".masked_bias", ".attn.bias")
-"""Endings of tensors that old checkpoints hold although they follow from the config."""
+DERIVED = ".rotary_emb.inv_freq"
+"""Ending of tensors that old checkpoints hold although they follow from the config."""
 
 
 class Weights:
@@ -25,8 +25,8 @@ class Weights:
         self._source = source
         self._unread = {name for name in source.names() if not name.endswith(DERIVED)}
 
-    def tensor(self, name: str, *shape: int) -> Tensor:
-        """One tensor.
+    def tensor(self, name: str, *shape: int, dtype: torch.dtype | None = None) -> Tensor:
+        """One tensor, in the model's dtype unless another is given.
 
         Raises:
             ModelError: it is missing, or has another shape.
@@ -35,7 +35,7 @@ class Weights:
         if tuple(value.shape) != shape:
             raise ModelError(f"tensor {name} has shape {list(value.shape)}, not {list(shape)}")
         self._unread.discard(name)
-        return value.to(device=self.device, dtype=self.dtype)
+        return value.to(device=self.device, dtype=dtype or self.dtype)
 
     def linear(self, names: list[str], outs: list[int], inner: int, *, bias: bool) -> Linear:
         """Linear maps of the same input, stacked into one."""
