@@ -39,9 +39,12 @@ class Grammar:
 class Matcher:
     """Follows one sequence. Cheap to make, not thread-safe.
 
-    For every token t, ``validate([t]) == 1`` exactly if `fill` sets bit t. Special and padding
-    tokens are never allowed, EOS tokens where the text is complete. EOS belongs to no engine: it
-    is a flag here, so that it can be rolled back like any token.
+    `fill` sets bit t exactly if ``validate([t]) == 1``, save where tokens are forced: there it sets
+    the first of `forced_tokens` alone, so that masks and forced runs lead to the same tokens, while
+    other ways to cut the same text stay legal to `accept`. Special and padding tokens are never
+    allowed, EOS tokens where the text is complete.
+
+    EOS belongs to no engine: it is a flag here, so that it can be rolled back like any token.
     """
 
     def __init__(self, vocabulary: Vocabulary, state: State, terminated: bool = False) -> None:

@@ -1,14 +1,19 @@
-"""Tools of the tests: a tokenizer, texts to tokens, random walks under masks."""
+"""Tools of the tests: a tokenizer, texts to tokens, random walks under masks, a judge."""
 
 from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, getcontext
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.validators import validator_for
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from phloem.constrained import (
@@ -23,11 +28,14 @@ from phloem.constrained import (
 from phloem.constrained.bitmask import unpack
 
 MODEL_WIDTH = 1_003
+"""Wider than the tokenizer, and no multiple of 32."""
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
 
 _CORPUS = [
     'The quick brown fox jumps over the lazy dog. {"name": "Ada", "age": 36, "tags": ["a", "b"]}',
     '{"orderId": 12, "orderName": "été", "total": -1.5e3, "ok": true, "none": null, "x": false}',
-    '[{"value": "hello world"}, {"value": "日本語 😀"}]\n  "description": "user_id", "type": "string"',
+    '[{"value": "hello world"}, {"value": "日本語 😀"}]\n  "description": "user_id", "type": "s"',
     "0123456789 10 100 1000 2024-01-31T12:30:00Z 192.168.0.1 user@example.com https://a.b/c",
     'class Foo(Bar):\n    def run(self, x: int) -> str:\n        return f"{x}" + "\\n"\n',
     "yes no maybe alpha beta gamma choice number one two three red green blue",
@@ -61,6 +69,24 @@ def mask_of(matcher: Matcher, vocab_size: int) -> np.ndarray:
     return row
 
 
+def violations(schema: Any, text: str) -> list[str]:
+    """What the jsonschema library has against ``text``; numbers are compared as decimals."""
+    getcontext().prec = 400
+    instance = json.loads(text, parse_float=_number)
+    exact = json.loads(json.dumps(schema), parse_float=_number)
+    judge = validator_for(exact, default=Draft202012Validator)(
+        exact, format_checker=FormatChecker(["date", "ipv4", "ipv6", "email", "uuid"])
+    )
+    return [error.message for error in judge.iter_errors(instance)]
+
+
+def _number(digits: str) -> Decimal | float:
+    if len(digits.lower().partition("e")[2]) > 3:
+        return float(digits)
+    exact = Decimal(digits)
+    return exact if abs(exact.adjusted()) < 100 else float(digits)
+
+
 @dataclass(frozen=True)
 class Bench:
     """A compiler with its tokenizer."""
@@ -72,11 +98,23 @@ class Bench:
     def tokenizer(self) -> Tokenizer:
         return Tokenizer.from_str(self.vocabulary.tokenizer_json)
 
+    @cached_property
+    def _byte_tokens(self) -> dict[bytes, int]:
+        return {
+            data: token for token, data in enumerate(self.vocabulary.token_bytes) if len(data) == 1
+        }
+
     def encode(self, text: str) -> list[int]:
+        """The tokenizer's own encoding; text that spells a special token is cut into bytes."""
+        if "<|" in text:
+            return [self._byte_tokens[bytes([byte])] for byte in text.encode()]
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
-    def decode(self, tokens: list[int]) -> bytes:
+    def decode(self, tokens: Sequence[int]) -> bytes:
         return b"".join(self.vocabulary.token_bytes[token] for token in tokens)
+
+    def grammar(self, kind: Any, text: str) -> Grammar:
+        return self.compiler.compile(GrammarSpec(kind, text))
 
     def schema(self, schema: Any, **options: Any) -> Grammar:
         return self.compiler.compile(schema_spec(schema, **options))
@@ -87,15 +125,20 @@ class Bench:
         tokens = self.encode(text)
         return matcher.accept_many(tokens) == len(tokens) and matcher.accepting
 
+    def allowed(self, matcher: Matcher) -> list[int]:
+        """The text tokens that the mask allows."""
+        tokens = unpack(mask_of(matcher, self.vocabulary.size)).tolist()
+        return [token for token in tokens if token not in self.vocabulary.eos_ids]
+
     def walk(self, grammar: Grammar, rng: random.Random, steps: int) -> str | None:
         """A random text: uniform over the mask for ``steps`` tokens, then heading for the end.
 
         None if it does not end within four times as many.
         """
-        matcher, tokens = grammar.matcher(), []
+        matcher = grammar.matcher()
+        tokens: list[int] = []
         for step in range(4 * steps):
-            allowed = unpack(mask_of(matcher, self.vocabulary.size)).tolist()
-            allowed = [token for token in allowed if token not in self.vocabulary.eos_ids]
+            allowed = self.allowed(matcher)
             if matcher.accepting and (step >= steps or not allowed or rng.random() < 0.2):
                 return self.decode(tokens).decode()
             if step >= steps:
@@ -107,6 +150,6 @@ class Bench:
     def _closing(self, token: int) -> tuple[int, int]:
         """Lower for what tends to end a document: closing brackets, quotes, short tokens."""
         data = self.vocabulary.token_bytes[token]
-        return -sum(data.count(byte) for byte in b'"}]') + 4 * sum(map(data.count, b"{[,\\ ")), len(
-            data
-        )
+        closes = sum(data.count(byte) for byte in b'"}]')
+        opens = sum(data.count(byte) for byte in b"{[,\\ ")
+        return 4 * opens - closes, len(data)

@@ -14,15 +14,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phloem.constrained.engines.choice.token_index import TokenIndex
+from phloem.constrained.engines.tokenizer import Tokenizer
 
 _CACHED_SPANS = 4_096
+_MOST_RESTS = 32
+"""Rests to tokenise at most, to find forced tokens."""
 
 
 def shared_length(first: Sequence[int], second: Sequence[int]) -> int:
     """Length of the longest head that both have."""
     shortest = min(len(first), len(second))
     return next((i for i in range(shortest) if first[i] != second[i]), shortest)
+
+
+def _is_inside_character(text: bytes) -> bool:
+    """Whether ``text`` begins with a UTF-8 continuation byte."""
+    return 0x80 <= text[0] < 0xC0
 
 
 class Span(NamedTuple):
@@ -36,12 +43,15 @@ class Span(NamedTuple):
 class ChoiceSet:
     """The choices, immutable."""
 
-    def __init__(self, choices: Iterable[str], index: TokenIndex) -> None:
+    def __init__(self, choices: Iterable[str], tokenizer: Tokenizer) -> None:
         self._strings = sorted(choice.encode() for choice in choices)
-        self._index = index
+        self._index = tokenizer.index
+        self._tokenizer = tokenizer
         self.start = Span(0, len(self._strings), 0)
         self.tokens = lru_cache(_CACHED_SPANS)(self._tokens)
         """Span -> the tokens that may follow, int64."""
+        self.forced = lru_cache(_CACHED_SPANS)(self._forced)
+        """Span -> the tokens with which the tokenizer's cut of every possible rest begins."""
 
     @property
     def nbytes(self) -> int:
@@ -65,14 +75,17 @@ class ChoiceSet:
         high = bisect_right(self._strings, written, low, span.high, key=lambda string: string[:end])
         return Span(low, high, end) if low < high else None
 
-    def rests(self, span: Span) -> list[bytes]:
-        """What may still be written, up to the end."""
-        return [string[span.depth :] for string in self._strings[span.low : span.high]]
-
-    def common_rest(self, span: Span) -> bytes:
-        """The head that all of `rests` share: first and last tell, since they are sorted."""
+    def _forced(self, span: Span) -> list[int]:
+        # Sorted, so what the first and the last share is shared by all.
         first, last = self._strings[span.low], self._strings[span.high - 1]
-        return first[span.depth : shared_length(first, last)]
+        common = first[span.depth : shared_length(first, last)]
+        if not common or _is_inside_character(common) or span.high - span.low > _MOST_RESTS:
+            return []
+        rests = [string[span.depth :] for string in self._strings[span.low : span.high]]
+        encodings = list(map(self._tokenizer.encode, rests))
+        tokens = encodings[0][: min(shared_length(encodings[0], other) for other in encodings)]
+        spelled = b"".join(self._tokenizer.vocabulary.token_bytes[token] for token in tokens)
+        return tokens if common.startswith(spelled) else []
 
     def _tokens(self, span: Span) -> NDArray[np.int64]:
         found: list[int] = []

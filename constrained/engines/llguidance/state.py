@@ -17,14 +17,14 @@ T = TypeVar("T")
 class Template:
     """A compiled grammar that can be compiled again.
 
-    Copies of a llguidance matcher share one lexer. When it hits a limit, every copy fails from
-    then on, whichever caused it; only compiling again gives a sound lexer.
+    Copies of a llguidance matcher share one lexer. When it hits a limit, every copy fails or gives
+    too narrow masks from then on, whichever caused it; only compiling again gives a sound lexer.
     """
 
     def __init__(self, compile: Callable[[], LLMatcher]) -> None:
         self._compile = compile
         self._pristine = compile()
-        self._generation = 0
+        self.generation = 0
         self._lock = threading.Lock()
 
     @property
@@ -36,14 +36,14 @@ class Template:
     def matcher(self) -> tuple[LLMatcher, int]:
         """A matcher at the start, and the generation of its lexer."""
         with self._lock:
-            return self._pristine.deep_copy(), self._generation
+            return self._pristine.deep_copy(), self.generation
 
     def retire(self, generation: int) -> None:
         """Compile again unless that was done since ``generation``."""
         with self._lock:
-            if generation == self._generation:
+            if generation == self.generation:
                 self._pristine = self._compile()
-                self._generation += 1
+                self.generation += 1
 
 
 class LLGuidanceState:
@@ -102,10 +102,13 @@ class LLGuidanceState:
 
     def _ask(self, question: Callable[[LLMatcher], T]) -> T:
         """``question`` of the matcher; once more of a new one if the lexer was at fault."""
+        if self._generation != self._template.generation:
+            self._revive()
         answer = question(self._matcher)
         if not self._matcher.is_error():
             return answer
         if "lexer error" in self._matcher.get_error():
+            self._template.retire(self._generation)
             self._revive()
             answer = question(self._matcher)
             if not self._matcher.is_error():
@@ -114,11 +117,10 @@ class LLGuidanceState:
         raise GrammarLimit(first_line(self._matcher.get_error()))
 
     def _revive(self) -> None:
-        self._template.retire(self._generation)
         self._matcher, self._generation = self._template.matcher()
         self._matcher.try_consume_tokens(self._tokens)
 
 
 def first_line(message: str) -> str:
     """The reason in a llguidance error, without the dump of its state."""
-    return message.strip().split("\n", 1)[0]
+    return message.strip().split("\n", 1)[0][:300]

@@ -19,6 +19,26 @@ class TokenIndex:
             data[:end] for data in self._by_bytes for end in range(len(data) + 1)
         )
 
+    def cut(self, text: bytes) -> list[int]:
+        """``text`` as tokens, the longest first.
+
+        Raises:
+            ValueError: no token begins as the rest does.
+        """
+        tokens: list[int] = []
+        start = 0
+        while start < len(text):
+            end = start + 1
+            while end < len(text) and self.begins_token(text[start : end + 1]):
+                end += 1
+            while end > start and not self.spelling(text[start:end]):
+                end -= 1
+            if end == start:
+                raise ValueError(f"no token begins with byte {text[start]:#04x}")
+            tokens.append(self.spelling(text[start:end])[0])
+            start = end
+        return tokens
+
     def spelling(self, data: bytes) -> list[int]:
         """The tokens whose bytes are ``data``."""
         return self._by_bytes.get(data, [])
