@@ -123,8 +123,12 @@ class Ops(Protocol):
         """In place: logits[rows[i], v] = -inf where bit v of mask[i] is 0.
 
         logits float32 [L, V]; mask int32 [M, ceil(V / 32)], bit v % 32 of word v // 32;
-        rows int64 [M].
+        rows int64 [M]. Tokens that the mask is too short to have are forbidden.
         """
 
     def sample(self, logits: Tensor, batch: SamplingBatch) -> Tensor:
-        """float32 [L, V] -> int64 [L]. Filters in the order temperature, top_k, top_p, min_p."""
+        """float32 [L, V] -> int64 [L]. Filters in the order temperature, top_k, top_p, min_p.
+
+        Raises:
+            ValueError: a row has no finite logit.
+        """

@@ -24,7 +24,13 @@ def attention(
     softcap: float | None,
     scratch: Scratch,
 ) -> Tensor:
-    """[T, H, D] -> [T, H, D], in float32 inside."""
+    """[T, H, D] -> [T, H, D], in float32 inside.
+
+    Raises:
+        ValueError: H is no multiple of the number of KV heads.
+    """
+    if q.shape[1] % kv[0].shape[2]:
+        raise ValueError(f"{q.shape[1]} query heads cannot share {kv[0].shape[2]} KV heads")
     out = torch.empty_like(q)
     for tile in tiles:
         k, v = (_gather(pages, tile, name, scratch) for pages, name in zip(kv, "kv", strict=True))

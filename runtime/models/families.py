@@ -33,6 +33,8 @@ def parse_config(hf: Config) -> ModelConfig:
         return FAMILIES[hf["model_type"]](hf)
     except KeyError as error:
         raise ModelError(f"the config lacks {error}") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ModelError(f"the config holds a value of a wrong type: {error}") from error
 
 
 def is_known(hf: Config) -> bool:
@@ -43,31 +45,42 @@ def is_known(hf: Config) -> bool:
 def common(hf: Config, slides: Callable[[int], bool] = lambda layer: False) -> ModelConfig:
     """What the families share. ``slides(i)``: whether layer i has a window where the config does
     not list the layers' types."""
-    hidden, heads = hf["hidden_size"], hf["num_attention_heads"]
-    kv_heads = hf.get("num_key_value_heads") or heads
+    hidden, heads = size(hf, "hidden_size"), size(hf, "num_attention_heads")
+    kv_heads = optional_size(hf, "num_key_value_heads") or heads
     if heads % kv_heads:
         raise ModelError(
             f"the config's num_attention_heads {heads} is no multiple of its "
             f"num_key_value_heads {kv_heads}"
         )
-    head_dim = hf.get("head_dim") or hidden // heads
+    head_dim = optional_size(hf, "head_dim") or hidden // heads
     return ModelConfig(
         architecture=architecture(hf),
-        vocab_size=hf["vocab_size"],
+        vocab_size=size(hf, "vocab_size"),
         hidden_size=hidden,
-        intermediate_size=hf["intermediate_size"],
-        num_layers=hf["num_hidden_layers"],
+        intermediate_size=size(hf, "intermediate_size"),
+        num_layers=size(hf, "num_hidden_layers"),
         num_heads=heads,
         num_kv_heads=kv_heads,
         head_dim=head_dim,
         norm_eps=hf["rms_norm_eps"],
-        context_length=hf["max_position_embeddings"],
+        context_length=size(hf, "max_position_embeddings"),
         tie_embeddings=bool(hf.get("tie_word_embeddings", False)),
         rope=rope_config(hf, head_dim),
         attention_scale=head_dim**-0.5,
         windows=layer_windows(hf, slides),
         activation=activation(hf),
     )
+
+
+def size(hf: Config, name: str) -> int:
+    value = hf[name]
+    if not isinstance(value, int) or value < 1:
+        raise ModelError(f"the config's {name} is {value!r}, not a positive number")
+    return value
+
+
+def optional_size(hf: Config, name: str) -> int | None:
+    return None if hf.get(name) is None else size(hf, name)
 
 
 def architecture(hf: Config) -> str:
@@ -82,7 +95,7 @@ def activation(hf: Config) -> Activation:
 
 
 def layer_windows(hf: Config, slides: Callable[[int], bool]) -> tuple[int | None, ...]:
-    window, layers = hf.get("sliding_window"), hf["num_hidden_layers"]
+    window, layers = optional_size(hf, "sliding_window"), size(hf, "num_hidden_layers")
     kinds = hf.get("layer_types") or [
         "sliding_attention" if slides(i) else "full_attention" for i in range(layers)
     ]

@@ -49,6 +49,8 @@ def rope_config(hf: Fields, head_dim: int, layers: str = "full_attention") -> Ro
         raise ModelError(f"the config's {kind} rope has unknown parameters {sorted(unknown)}")
     partial = fields.get("partial_rotary_factor") or hf.get("partial_rotary_factor") or 1.0
     rope = RopeConfig(theta=float(fields["rope_theta"]), rotated=int(head_dim * partial), kind=kind)
+    if rope.rotated % 2:
+        raise ModelError(f"the config's rope rotates {rope.rotated} dimensions, which is odd")
     try:
         return replace(rope, **scaling(hf, fields, rope))
     except KeyError as error:

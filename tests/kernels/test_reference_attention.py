@@ -68,6 +68,12 @@ def test_bfloat16_is_computed_in_float32() -> None:
     torch.testing.assert_close(out.double(), exact, rtol=2**-8, atol=1e-6)
 
 
+def test_query_heads_must_divide_among_kv_heads() -> None:
+    case = make_case([(1, 3)], heads=4, kv_heads=2, size=8)
+    with pytest.raises(ValueError, match="3 query heads cannot share 2 KV heads"):
+        ReferenceOps().attention(case.q[:, :3], case.kv, case.batch, scale=1.0)
+
+
 def test_layers_of_one_batch_may_differ_in_window() -> None:
     """The plan of a batch is kept from layer to layer; a window must not get another's."""
     case = make_case([(3, 50), (1, 60)], heads=2, kv_heads=1, size=8)
