@@ -12,7 +12,7 @@ def mapped(folder: str) -> list[str]:
 
 
 setup(
-    packages=["phloem", "phloem.commands", *(name for folder in FOLDERS for name in mapped(folder))],
+    packages=[*find_packages(include=["phloem*"]), *(p for f in FOLDERS for p in mapped(f))],
     package_dir={"phloem": "phloem", **{f"phloem.{folder}": folder for folder in FOLDERS}},
     package_data={"phloem": ["py.typed"]},
 )

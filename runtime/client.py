@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Client(Protocol):
     def healthy(self) -> bool:
         """False once the engine died."""
 
-    def generate(self, request: GenerateRequest) -> AsyncIterator[Delta]:
+    def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """Submit ``request`` and yield its deltas until each of its ``n`` sequences finished.
 
         Closing the iterator early aborts the request. A request that fails yields a delta with

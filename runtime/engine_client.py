@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future
 from typing import Protocol
 
@@ -73,7 +73,7 @@ class EngineClient:
     def healthy(self) -> bool:
         return self._death is None
 
-    async def generate(self, request: GenerateRequest) -> AsyncIterator[Delta]:
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """See ``Client.generate``."""
         validate(request, self._info)
         stream = self._open(request)

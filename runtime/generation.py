@@ -58,20 +58,20 @@ class Generation:
         """
         if seq.forced:
             seq.forced.popleft()
-        self._append(seq, token, news)
-        if seq.finish is not None or seq.matcher is None or seq.forced:
+        ended = self._append(seq, token, news)
+        if ended or seq.matcher is None or seq.forced:
             return 0
         forced = seq.matcher.forced_tokens(min(seq.remaining, LONGEST_JUMP))
         if not self.jump_forward or seq.request.return_logprob:
             seq.forced.extend(forced)
             return 0
         for count, forced_token in enumerate(forced, start=1):
-            self._append(seq, forced_token, news)
-            if seq.finish is not None:
+            if self._append(seq, forced_token, news):
                 return count
         return len(forced)
 
-    def _append(self, seq: Sequence, token: int, news: News) -> None:
+    def _append(self, seq: Sequence, token: int, news: News) -> bool:
+        """Make a token known; whether it ended the sequence."""
         if seq.matcher is not None:
             seq.matcher.accept(token)
         seq.tokens.append(token)
@@ -79,6 +79,7 @@ class Generation:
         seq.finish = self._release_text(seq, token, news) or self._end(seq)
         if seq.finish is not None and not isinstance(seq.finish.matched, str):
             news.text.append(seq.output.finish())
+        return seq.finish is not None
 
     def _release_text(self, seq: Sequence, token: int, news: News) -> Finish | None:
         """Release the token's text; the finish if the token, or its text, stops the sequence."""

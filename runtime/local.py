@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -141,7 +141,6 @@ async def advance(deltas: AsyncIterator[Delta]) -> Delta | None:
     return await anext(deltas, None)
 
 
-async def close(deltas: AsyncIterator[Delta]) -> None:
-    """Leave a stream early; its request is aborted."""
-    if hasattr(deltas, "aclose"):
-        await deltas.aclose()
+async def close(deltas: AsyncGenerator[Delta, None]) -> None:
+    """Leave a stream, early perhaps; then its request is aborted."""
+    await deltas.aclose()

@@ -7,7 +7,8 @@ from collections.abc import Sequence as Seq
 import numpy as np
 
 from phloem.runtime.generation import fail
-from phloem.runtime.plan import Ints, Masks
+from phloem.runtime.plan import Masks
+from phloem.runtime.scheduling.buffer import Ints
 from phloem.runtime.scheduling.sequence import Sequence
 
 

@@ -21,8 +21,11 @@ from phloem.runtime.store import resolve
 from phloem.runtime.text import load_tokenizer
 from phloem.runtime.wire import Command, Dead, Ready, Reply, Shutdown
 
-LIFE_POLL = 0.2
-"""Seconds between looks at whether the engine process still lives."""
+LIFE_POLL_MS = 200
+"""Time between looks at whether the engine process still lives."""
+
+SEND_TIMEOUT_MS = 1000
+"""Without a peer a socket would wait for ever; a peer that lives is there at once."""
 
 SHUTDOWN_SECONDS = 10.0
 
@@ -35,6 +38,7 @@ class ProcessConnection:
         commands, replies = addresses(self._folder)
         self._context = zmq.Context()
         self._commands = make_socket(self._context, zmq.PUSH)
+        self._commands.sndtimeo = SEND_TIMEOUT_MS
         self._commands.bind(commands)
         self._replies = make_socket(self._context, zmq.PULL)
         self._replies.bind(replies)
@@ -80,7 +84,7 @@ class ProcessConnection:
     def _next(self) -> Reply:
         """The next reply; Dead if the process ended without one."""
         while True:
-            if self._replies.poll(LIFE_POLL * 1000):
+            if self._replies.poll(LIFE_POLL_MS):
                 return self._decoder.decode(self._replies.recv())
             # Looked at after the poll: a reply sent before the end is not missed.
             code = self._process.poll()
@@ -92,16 +96,19 @@ class ProcessConnection:
         with self._send_lock:
             if self._commands.closed:
                 raise EngineDeadError("the engine was shut down")
-            self._commands.send(message)
+            try:
+                self._commands.send(message)
+            except zmq.Again:
+                raise EngineDeadError("the engine process takes no commands") from None
 
     def close(self) -> None:
         """End the process, by force if it does not end in time; safe to call twice."""
         if self._commands.closed:
             return
-        self.send(Shutdown())
         try:
+            self.send(Shutdown())
             self._process.wait(SHUTDOWN_SECONDS)
-        except subprocess.TimeoutExpired:
+        except (EngineDeadError, subprocess.TimeoutExpired):
             self._process.kill()
             self._process.wait()
         if self._thread is not None:

@@ -43,7 +43,7 @@ class EngineLink:
 
     def receive(self, timeout: float) -> Sequence[Command]:
         commands: list[Command] = []
-        if timeout and not self._commands.poll(timeout * 1000):
+        if timeout and not self._commands.poll(int(timeout * 1000)):
             return commands
         try:
             while True:

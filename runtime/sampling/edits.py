@@ -52,8 +52,8 @@ def add_penalties(row: int, seq: Sequence, repetition: Triples, added: Triples) 
         lowered = counts * params.frequency_penalty + params.presence_penalty
         added.add(row, tokens.astype(np.int64), -lowered.astype(np.float32))
     if params.repetition_penalty != 1.0:
-        tokens = np.unique(seq.tokens.view()).astype(np.int64)
-        repetition.add(row, tokens, params.repetition_penalty)
+        known = np.unique(seq.tokens.view()).astype(np.int64)
+        repetition.add(row, known, params.repetition_penalty)
 
 
 def must_continue(seq: Sequence) -> bool:

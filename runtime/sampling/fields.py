@@ -16,7 +16,7 @@ CONSTRAINTS = {"json_schema": "json_schema", "regex": "regex", "ebnf": "ebnf", "
 
 
 def sampling_params(fields: Mapping[str, Any] | None) -> SamplingParams:
-    """``SamplingParams`` from its fields, or from ``json_schema``, ``regex``, ``ebnf``, ``choices``.
+    """``SamplingParams`` from its fields and those of ``CONSTRAINTS``.
 
     Raises:
         RequestError: a field is unknown or of the wrong type, or two constraints are given.
