@@ -57,9 +57,8 @@ class EngineBackend:
             program=call.program,
         )
         deltas = self._client.generate(request)
-        if on_text is not None:
-            deltas = _published(deltas, on_text)
-        done = await completion.collect(deltas, request.sampling.n)
+        seen = deltas if on_text is None else _published(deltas, on_text)
+        done = await completion.collect(seen, request.sampling.n)
         return [Completion(each.text, self._meta(request, each)) for each in done]
 
     async def score(self, input_ids: list[int], start: int) -> list[float]:

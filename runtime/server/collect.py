@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import cast
 
 from phloem.runtime.client import Client
 from phloem.runtime.completion import Completion
@@ -43,25 +42,20 @@ class Batch:
 async def run(client: Client, batch: Batch) -> Deltas:
     """The batch's deltas as they come; closing this generator aborts what still runs."""
     if len(batch.requests) == 1:
-        source = _generate(client, batch.requests[0])
+        source = client.generate(batch.requests[0])
         try:
             async for delta in source:
                 yield delta.index, delta
         finally:
             await source.aclose()
         return
-    merged = _merge([_generate(client, request) for request in batch.requests])
+    merged = _merge([client.generate(request) for request in batch.requests])
     starts = batch.starts
     try:
         async for prompt, delta in merged:
             yield starts[prompt] + delta.index, delta
     finally:
         await merged.aclose()
-
-
-def _generate(client: Client, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
-    # Clients promise that closing the iterator aborts, which makes it a generator.
-    return cast("AsyncGenerator[Delta, None]", client.generate(request))
 
 
 async def _merge(sources: Sequence[AsyncGenerator[Delta, None]]) -> Deltas:

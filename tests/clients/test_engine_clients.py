@@ -68,7 +68,7 @@ async def test_leaving_a_stream_early_frees_its_pages(client: EngineClient) -> N
     for _ in range(10):
         deltas = client.generate(request(PROMPT, max_new_tokens=400, ignore_eos=True))
         await first(deltas)
-        await deltas.aclose()  # type: ignore[attr-defined]  # it is a generator
+        await deltas.aclose()
     await idle(client)
 
 
