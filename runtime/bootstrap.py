@@ -69,7 +69,9 @@ def load(config: EngineConfig) -> LoadedModel:
     files = resolve(config.model)
     device = choose_device(config)
     ops = load_ops(config.ops)
-    model = load_model(load_source(files), ops, choose_dtype(config, device), device)
+    model = load_model(
+        load_source(files), ops, choose_dtype(config, device), device, config.context_length
+    )
     return LoadedModel(str(files.path), model, ops, load_tokenizer(files))
 
 

@@ -95,7 +95,7 @@ def outcome(completions: list[Completion]) -> list[tuple[Any, ...]]:
     return [(c.token_ids, c.text, c.finish) for c in completions]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(batch=st.lists(prompts, min_size=1, max_size=7), engine=engines, data=st.data())
 def test_tiny_model_equivalence(
     tiny: LoadedModel, batch: list[Prompt], engine: dict[str, Any], data: st.DataObject
