@@ -14,7 +14,7 @@ import numpy as np
 from gguf.constants import GGMLQuantizationType
 
 from phloem.runtime.errors import ModelError
-from phloem.runtime.loading.gguf_file import GGUFFile
+from phloem.runtime.loading.gguf_file import Default, GGUFFile
 
 Config = dict[str, Any]
 
@@ -28,29 +28,40 @@ class Metadata:
 
     def __init__(self, file: GGUFFile) -> None:
         self.file = file
-        self.architecture = str(file.metadata.get("general.architecture", ""))
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Value of ``<architecture>.<key>``."""
-        return self.file.metadata.get(f"{self.architecture}.{key}", default)
-
-    def need(self, key: str) -> Any:
-        value = self.get(key)
-        if value is None:
-            raise ModelError(f"{self.file.path} lacks the metadata {self.architecture}.{key}")
-        return value
+        self.architecture = file.get("general.architecture", str, "")
 
     def count(self, key: str, default: int | None = None) -> int:
         """A positive number; where the file has one per layer, they must be equal."""
-        value = self.need(key) if default is None else self.get(key, default)
+        value = self.file.metadata.get(f"{self.architecture}.{key}", default)
+        if value is None:
+            raise self._lacks(key)
         values = set(value) if isinstance(value, list) else {value}
         number = values.pop() if len(values) == 1 else None
-        if not isinstance(number, int) or number < 1:
+        if type(number) is not int or number < 1:
             raise ModelError(
                 f"{self.file.path}: {self.architecture}.{key} must be one positive number for all "
                 f"layers, not {value}"
             )
         return number
+
+    def number(self, key: str, default: Default) -> float | Default:
+        return self.file.get(f"{self.architecture}.{key}", float, default)
+
+    def text(self, key: str, default: str) -> str:
+        return self.file.get(f"{self.architecture}.{key}", str, default)
+
+    def epsilon(self) -> float:
+        value = self.number("attention.layer_norm_rms_epsilon", None)
+        if value is None:
+            raise self._lacks("attention.layer_norm_rms_epsilon")
+        return value
+
+    def window(self) -> int | None:
+        """The sliding window in tokens; files write 0 for none."""
+        return self.file.get(f"{self.architecture}.attention.sliding_window", int, None) or None
+
+    def _lacks(self, key: str) -> ModelError:
+        return ModelError(f"{self.file.path} lacks the metadata {self.architecture}.{key}")
 
     def has(self, tensor: str) -> bool:
         return tensor in self.file.tensors
@@ -77,17 +88,21 @@ def hf_config(file: GGUFFile) -> Config:
             f"{file.path} has architecture {metadata.architecture!r}; "
             f"supported: {', '.join(ARCHITECTURES)}"
         )
-    if metadata.get("expert_count", 0):
+    if file.get(f"{metadata.architecture}.expert_count", int, 0):
         raise ModelError(f"{file.path} is a mixture of experts, which is not supported")
-    if file.metadata.get("split.count", 1) > 1:
+    if file.get("split.count", int, 1) > 1:
         raise ModelError(f"{file.path} is one part of a split model; merge it with gguf-split")
+    for tensor in (
+        "token_embd.weight",
+        f"blk.{metadata.count('block_count') - 1}.attn_norm.weight",
+    ):
+        if not metadata.has(tensor):
+            raise ModelError(f"{file.path} has no tensor {tensor}")
     return _common(metadata) | build(metadata)
 
 
 def _common(m: Metadata) -> Config:
     heads = m.count("attention.head_count")
-    if not m.has("token_embd.weight"):
-        raise ModelError(f"{m.file.path} has no tensor token_embd.weight")
     config: Config = {
         "vocab_size": m.file.tensors["token_embd.weight"].shape[0],
         "hidden_size": m.count("embedding_length"),
@@ -97,12 +112,12 @@ def _common(m: Metadata) -> Config:
         "num_key_value_heads": m.count("attention.head_count_kv", heads),
         "head_dim": _head_dim(m),
         "max_position_embeddings": m.count("context_length"),
-        "rms_norm_eps": m.need("attention.layer_norm_rms_epsilon"),
+        "rms_norm_eps": m.epsilon(),
         "tie_word_embeddings": not m.has("output.weight"),
         "rope_parameters": _rope(m),
     }
     for key, name in (("bos", "bos"), ("eos", "eos"), ("pad", "padding")):
-        config[f"{key}_token_id"] = m.file.metadata.get(f"tokenizer.ggml.{name}_token_id")
+        config[f"{key}_token_id"] = m.file.get(f"tokenizer.ggml.{name}_token_id", int, None)
     return config
 
 
@@ -113,7 +128,7 @@ def _head_dim(m: Metadata) -> int:
 
 def _rope(m: Metadata) -> Config:
     """``rope_parameters`` of the layers with full attention."""
-    rope: Config = {"rope_theta": m.get("rope.freq_base", 10000.0)}
+    rope: Config = {"rope_theta": m.number("rope.freq_base", 10000.0)}
     head_dim = _head_dim(m)
     rotated = m.count("rope.dimension_count", head_dim)
     if rotated != head_dim:
@@ -128,9 +143,9 @@ def _rope_scaling(m: Metadata, frequencies: int) -> Config:
     if m.has("rope_factors_long.weight"):
         short = m.floats("rope_factors_short.weight", frequencies)
         long = m.floats("rope_factors_long.weight", frequencies)
-        return _longrope(m, short, long, m.get("rope.scaling.attn_factor"))
-    kind = m.get("rope.scaling.type", "linear")
-    factor = m.get("rope.scaling.factor", m.get("rope.scale_linear", 1.0))
+        return _longrope(m, short, long, m.number("rope.scaling.attn_factor", None))
+    kind = m.text("rope.scaling.type", "linear")
+    factor = m.number("rope.scaling.factor", m.number("rope.scale_linear", 1.0))
     if kind == "none" or (kind == "linear" and factor in (0.0, 1.0)):
         return {"rope_type": "default"}
     if kind == "linear":
@@ -164,7 +179,7 @@ def _yarn(m: Metadata, factor: float) -> Config:
     }
     for name, key in (("attention_factor", "attn_factor"), ("beta_fast", "beta_fast"),
                       ("beta_slow", "beta_slow")):  # fmt: skip
-        value = m.get(f"rope.scaling.yarn_{key}")
+        value = m.number(f"rope.scaling.yarn_{key}", None)
         if value is not None:
             rope[name] = value
     return rope
@@ -204,7 +219,7 @@ def _phi3(m: Metadata) -> Config:
         "model_type": "phi3",
         "architectures": ["Phi3ForCausalLM"],
         "hidden_act": "silu",
-        "sliding_window": m.get("attention.sliding_window") or None,
+        "sliding_window": m.window(),
         "original_max_position_embeddings": _original_context(m),
     }
 
@@ -213,22 +228,22 @@ def _gemma2(m: Metadata) -> Config:
     return _gemma(m, period=2, big=GEMMA2_27B_LAYERS) | {
         "model_type": "gemma2",
         "architectures": ["Gemma2ForCausalLM"],
-        "sliding_window": m.count("attention.sliding_window", 4096),
-        "attn_logit_softcapping": m.get("attn_logit_softcapping", 50.0),
-        "final_logit_softcapping": m.get("final_logit_softcapping", 30.0),
+        "sliding_window": m.window() or 4096,
+        "attn_logit_softcapping": m.number("attn_logit_softcapping", 50.0),
+        "final_logit_softcapping": m.number("final_logit_softcapping", 30.0),
     }
 
 
 def _gemma3(m: Metadata) -> Config:
-    local = m.get("rope.freq_base_swa", 10000.0)
-    full = _rope(m) | {"rope_theta": m.get("rope.freq_base", 1_000_000.0)}
-    window = m.get("attention.sliding_window", 0)
+    local = m.number("rope.freq_base_swa", 10000.0)
+    full = _rope(m) | {"rope_theta": m.number("rope.freq_base", 1_000_000.0)}
+    window = m.window()
     return _gemma(m, period=6 if window else 1, big=GEMMA3_27B_LAYERS) | {
         "model_type": "gemma3_text",
         "architectures": ["Gemma3ForCausalLM"],
-        "sliding_window": window or None,
+        "sliding_window": window,
         "attn_logit_softcapping": None,
-        "final_logit_softcapping": m.get("final_logit_softcapping"),
+        "final_logit_softcapping": m.number("final_logit_softcapping", None),
         "rope_parameters": {
             "full_attention": full,
             "sliding_attention": {"rope_type": "default", "rope_theta": local},
@@ -252,10 +267,14 @@ def _gemma(m: Metadata, period: int, big: int) -> Config:
 
 def _full(m: Metadata, layers: int, period: int) -> list[bool]:
     """Which layers attend in full; a file may state the period, or each layer."""
-    stated = m.get("attention.sliding_window_pattern", period)
-    if isinstance(stated, list):
-        return [not sliding for sliding in stated]
-    return [(layer + 1) % stated == 0 for layer in range(layers)]
+    key = f"{m.architecture}.attention.sliding_window_pattern"
+    if isinstance(m.file.metadata.get(key), list):
+        sliding = m.file.get_list(key, bool) or []
+        if len(sliding) != layers:
+            raise ModelError(f"{m.file.path}: {key} has {len(sliding)} entries, not {layers}")
+        return [not layer for layer in sliding]
+    period = m.count("attention.sliding_window_pattern", period)
+    return [(layer + 1) % period == 0 for layer in range(layers)]
 
 
 ARCHITECTURES: dict[str, Callable[[Metadata], Config]] = {

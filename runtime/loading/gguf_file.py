@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ TENSOR_TYPES = {int(kind): kind for kind in GGML_QUANT_SIZES}
 
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 
+Value = TypeVar("Value")
+Default = TypeVar("Default")
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -60,6 +62,33 @@ class GGUFFile:
     metadata: dict[str, Any]
     tensors: dict[str, TensorInfo]
     data: Bytes
+
+    def get(self, key: str, kind: type[Value], default: Default) -> Value | Default:
+        """The metadata ``key``, or ``default`` if the file lacks it.
+
+        Raises:
+            ModelError: it is of another type.
+        """
+        value: Value | None = self.metadata.get(key)
+        if value is None:
+            return default
+        self._expect(key, value, kind)
+        return value
+
+    def get_list(self, key: str, kind: type[Value]) -> list[Value] | None:
+        """The metadata ``key``, an array of ``kind``; None if the file lacks it.
+
+        Raises:
+            ModelError: it is of another type.
+        """
+        values: list[Value] | None = self.get(key, list, None)
+        for value in {type(value): value for value in values or ()}.values():
+            self._expect(key, value, kind)
+        return values
+
+    def _expect(self, key: str, value: object, kind: type) -> None:
+        if type(value) is not kind:
+            raise ModelError(f"{self.path}: metadata {key} is {value!r:.40}, no {kind.__name__}")
 
     def rows(self, name: str) -> Bytes:
         """The stored bytes of a tensor, uint8 [rows..., bytes of a row]; a view of the map."""

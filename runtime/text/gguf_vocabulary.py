@@ -12,7 +12,7 @@ from tokenizers import Tokenizer as FastTokenizer
 from tokenizers.models import BPE
 
 from phloem.runtime.errors import ModelError
-from phloem.runtime.loading.gguf_file import GGUFFile
+from phloem.runtime.loading.gguf_file import Default, GGUFFile, Value
 from phloem.runtime.text.pre_tokenizers import pre_tokenizer
 from phloem.runtime.text.token_bytes import SPACE
 from phloem.runtime.text.tokenizer import Tokenizer, TokenizerConfig
@@ -54,14 +54,19 @@ class Vocabulary:
     types: list[int]
     scores: list[float]
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, kind: type[Value], default: Default) -> Value | Default:
         """Value of ``tokenizer.ggml.<key>``."""
-        return self.file.metadata.get(f"tokenizer.ggml.{key}", default)
+        return self.file.get(f"tokenizer.ggml.{key}", kind, default)
 
     def id_of(self, key: str) -> int | None:
         """The token id under ``key``; None if there is none or it is no token's."""
-        token_id = self.get(key)
-        return token_id if token_id is not None and token_id < len(self.tokens) else None
+        token_id = self.get(key, int, None)
+        return token_id if token_id is not None and 0 <= token_id < len(self.tokens) else None
+
+    def merges(self) -> list[tuple[str, str]]:
+        """Listed merges: two pieces with a space between; the first may begin with a space."""
+        rules = self.file.get_list("tokenizer.ggml.merges", str) or []
+        return [(rule[:at], rule[at + 1 :]) for rule in rules for at in (rule.find(" ", 1),)]
 
     def of_type(self, *kinds: TokenType) -> list[str]:
         return [t for t, kind in zip(self.tokens, self.types, strict=True) if kind in kinds]
@@ -74,7 +79,7 @@ def gguf_tokenizer(file: GGUFFile) -> Tokenizer:
         ModelError: the file has no tokenizer, an inconsistent one, or one of an unknown kind.
     """
     vocabulary = _vocabulary(file)
-    model = vocabulary.get("model")
+    model = vocabulary.get("model", str, "")
     if model == "gpt2":
         fast, adds_bos = _byte_level(vocabulary)
     elif model == "llama":
@@ -87,12 +92,12 @@ def gguf_tokenizer(file: GGUFFile) -> Tokenizer:
 
 
 def _vocabulary(file: GGUFFile) -> Vocabulary:
-    tokens: list[str] = file.metadata.get("tokenizer.ggml.tokens", [])
+    tokens = file.get_list("tokenizer.ggml.tokens", str)
     if not tokens:
         raise ModelError(f"{file.path} has no vocabulary (tokenizer.ggml.tokens)")
     tokens = [token or f"[EMPTY_{i}]" for i, token in enumerate(tokens)]
-    types = file.metadata.get("tokenizer.ggml.token_type", [TokenType.NORMAL] * len(tokens))
-    scores = file.metadata.get("tokenizer.ggml.scores", [0.0] * len(tokens))
+    types = file.get_list("tokenizer.ggml.token_type", int) or [1] * len(tokens)
+    scores = file.get_list("tokenizer.ggml.scores", float) or [0.0] * len(tokens)
     if not len(set(tokens)) == len(tokens) == len(types) == len(scores):
         raise ModelError(
             f"{file.path} has {len(tokens)} tokens ({len(set(tokens))} different), "
@@ -107,12 +112,11 @@ def _vocabulary(file: GGUFFile) -> Vocabulary:
 
 def _byte_level(vocabulary: Vocabulary) -> tuple[FastTokenizer, bool]:
     """A GPT-2 style tokenizer, and whether it adds BOS unless the file says otherwise."""
-    name = vocabulary.get("pre")
+    name = vocabulary.get("pre", str, None)
     if name is None:
         log.warning("%s does not say how it splits text", vocabulary.file.path)
     split = pre_tokenizer(name or "default")
-    merges = [_merge(rule) for rule in vocabulary.get("merges", [])]
-    fast = FastTokenizer(_bpe(vocabulary, merges, ignore_merges=split.whole_words))
+    fast = FastTokenizer(_bpe(vocabulary, vocabulary.merges(), ignore_merges=split.whole_words))
     fast.pre_tokenizer = pre_tokenizers.Sequence(
         [
             *(pre_tokenizers.Split(Regex(p), "isolated") for p in split.patterns),
@@ -123,16 +127,9 @@ def _byte_level(vocabulary: Vocabulary) -> tuple[FastTokenizer, bool]:
     return fast, split.adds_bos
 
 
-def _merge(rule: str) -> tuple[str, str]:
-    """A merge is two pieces with a space between; the first may begin with a space."""
-    at = rule.find(" ", 1)
-    return rule[:at], rule[at + 1 :]
-
-
 def _sentencepiece(vocabulary: Vocabulary) -> FastTokenizer:
     """A SentencePiece BPE tokenizer, with bytes for what the vocabulary lacks."""
-    listed = vocabulary.get("merges")
-    merges = [_merge(rule) for rule in listed] if listed else _merges_by_score(vocabulary)
+    merges = vocabulary.merges() or _merges_by_score(vocabulary)
     unknown = vocabulary.id_of("unknown_token_id")
     fast = FastTokenizer(
         _bpe(
@@ -143,7 +140,7 @@ def _sentencepiece(vocabulary: Vocabulary) -> FastTokenizer:
             byte_fallback=True,
         )
     )
-    prefix = vocabulary.get("add_space_prefix", True)
+    prefix = vocabulary.get("add_space_prefix", bool, True)
     spaces = normalizers.Replace(" ", SPACE)
     fast.normalizer = (
         normalizers.Sequence([normalizers.Prepend(SPACE), spaces]) if prefix else spaces
@@ -185,8 +182,8 @@ def _bpe(vocabulary: Vocabulary, merges: list[tuple[str, str]], **options: Any) 
 
 def _add_tokens(fast: FastTokenizer, vocabulary: Vocabulary) -> None:
     """Tokens to be found in text before anything else; control tokens are special too."""
-    phi3 = vocabulary.file.metadata.get("general.architecture") == "phi3"
-    strips = phi3 and vocabulary.get("model") == "llama"
+    phi3 = vocabulary.file.get("general.architecture", str, "") == "phi3"
+    strips = phi3 and vocabulary.get("model", str, "") == "llama"
     special = vocabulary.of_type(TokenType.CONTROL, TokenType.UNKNOWN)
     fast.add_special_tokens(
         [
@@ -204,10 +201,10 @@ def _add_template(fast: FastTokenizer, vocabulary: Vocabulary, adds_bos: bool) -
     around: dict[str, int] = {}
     sequence = ["$A:0"]
     bos, eos = vocabulary.id_of("bos_token_id"), vocabulary.id_of("eos_token_id")
-    if bos is not None and vocabulary.get("add_bos_token", adds_bos):
+    if bos is not None and vocabulary.get("add_bos_token", bool, adds_bos):
         around[vocabulary.tokens[bos]] = bos
         sequence.insert(0, f"{vocabulary.tokens[bos]}:0")
-    if eos is not None and vocabulary.get("add_eos_token", False):
+    if eos is not None and vocabulary.get("add_eos_token", bool, False):
         around[vocabulary.tokens[eos]] = eos
         sequence.append(f"{vocabulary.tokens[eos]}:0")
     if around:
@@ -221,7 +218,7 @@ def _config(vocabulary: Vocabulary) -> TokenizerConfig:
     return TokenizerConfig(
         eos_token_ids=_eos_ids(vocabulary),
         bos_token_id=ids["bos_token"],
-        chat_templates=_chat_templates(vocabulary.file.metadata),
+        chat_templates=_chat_templates(vocabulary.file),
         template_variables={name: vocabulary.tokens[i] for name, i in ids.items() if i is not None},
     )
 
@@ -230,16 +227,13 @@ def _eos_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
     """What the file names as ends, and a recognised end of turn if it names none."""
     named = [vocabulary.id_of(f"{end}_token_id") for end in ("eos", "eot", "eom")]
     ids = [i for i in named if i is not None]
-    if vocabulary.get("eot_token_id") is None:
+    if vocabulary.id_of("eot_token_id") is None:
         ids += [i for i, token in enumerate(vocabulary.tokens) if token in END_OF_TURN]
     return tuple(dict.fromkeys(ids))
 
 
-def _chat_templates(metadata: dict[str, Any]) -> dict[str, str]:
+def _chat_templates(file: GGUFFile) -> dict[str, str]:
+    """The default template and those of other names, such as ``tool_use``."""
     key = "tokenizer.chat_template"
-    templates = {"default": metadata[key]} if key in metadata else {}
-    return templates | {
-        name.removeprefix(f"{key}."): source
-        for name, source in metadata.items()
-        if name.startswith(f"{key}.") and isinstance(source, str)
-    }
+    names = [name for name in file.metadata if name == key or name.startswith(f"{key}.")]
+    return {name.removeprefix(key)[1:] or "default": file.get(name, str, "") for name in names}

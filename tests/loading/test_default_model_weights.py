@@ -1,4 +1,4 @@
-"""The default model's file is read as transformers reads it, and makes a model that knows things."""
+"""The default model's file is read as transformers reads it, and makes a working model."""
 
 from __future__ import annotations
 

@@ -156,6 +156,8 @@ def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
         ({"attention.head_count": 0}, "one positive number"),
         ({"embedding_length": "48"}, "one positive number"),
         ({"rope.scaling.type": "spiral"}, "rope scaling 'spiral'"),
+        ({"rope.freq_base": "fast"}, "rope.freq_base is 'fast', no float"),
+        ({"block_count": 1 << 30}, r"no tensor blk\.1073741823\.attn_norm\.weight"),
         ({"expert_count": 8}, "mixture of experts"),
     ],
 )
@@ -184,3 +186,22 @@ def test_an_architecture_without_a_reader_is_named(tmp_path: Path) -> None:
     )
     with pytest.raises(ModelError, match=r"architecture 'alpac'; supported: llama, qwen2"):
         GGUFSource(path)
+
+
+ODD_VALUES = [-1, 0, 7, 1 << 31, 0.5, True, "x", ["a"], [1, 2], [True]]
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma3"])
+def test_metadata_of_any_type_gives_a_model_or_an_error(name: str, tmp_path: Path) -> None:
+    model = random_model(CONFIGS[name])
+    for key in [
+        "block_count", "embedding_length", "attention.head_count", "attention.key_length",
+        "attention.sliding_window", "attention.sliding_window_pattern", "rope.freq_base",
+        "rope.dimension_count", "rope.scaling.type", "rope.scaling.factor", "expert_count",
+    ]:  # fmt: skip
+        for value in ODD_VALUES:
+            path = write_gguf(tmp_path / "m.gguf", model, **{key: value})
+            try:
+                GGUFSource(path).get("model.layers.0.self_attn.q_proj.weight")
+            except ModelError as error:
+                assert "m.gguf" in str(error)

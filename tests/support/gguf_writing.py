@@ -154,7 +154,7 @@ def _add_tensor(writer: gguf.GGUFWriter, stored: str | None, tensor: Tensor, kin
 def _add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
     add: Any = {
         bool: writer.add_bool,
-        int: writer.add_uint32,
+        int: writer.add_int32 if value == -1 else writer.add_uint32,
         float: writer.add_float32,
         str: writer.add_string,
         list: writer.add_array,

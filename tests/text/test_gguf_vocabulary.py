@@ -44,11 +44,16 @@ def test_ids_out_of_range_are_no_tokens(tmp_path: Path) -> None:
 
 
 def test_user_defined_tokens_are_found_whole_but_are_not_special(tmp_path: Path) -> None:
-    tokenizer = with_tokens(tmp_path, ("<think>", 4), ("日本語", 4), ("<ctl>", 3))
-    ids = tokenizer.encode("a<think>b日本語<ctl>", add_special_tokens=False, parse_special=False)
+    tokenizer = with_tokens(tmp_path, ("<think>", 4), ("naïve日", 4), ("<ctl>", 3))
+    ids = tokenizer.encode("a<think>bnaïve日<ctl>", add_special_tokens=False, parse_special=False)
     assert 700 in ids and 701 in ids and 702 not in ids
-    assert tokenizer.decode(ids) == "a<think>b日本語<ctl>"
-    assert tokenizer.token_bytes(701) == "日本語".encode() and tokenizer.token_bytes(702) == b""
+    assert tokenizer.decode(ids) == "a<think>bnaïve日<ctl>"
+    assert tokenizer.token_bytes(701) == "naïve日".encode() and tokenizer.token_bytes(702) == b""
+
+
+def test_added_tokens_are_spelled_as_they_are(tmp_path: Path) -> None:
+    # in the byte alphabet the letters would stand for the bytes 0xE9 and 0xFC
+    assert with_tokens(tmp_path, ("éü", 4)).token_bytes(700) == "éü".encode()
 
 
 def test_phi3_tokens_swallow_the_space_after_them(tmp_path: Path) -> None:
@@ -139,3 +144,20 @@ def test_metadata_that_makes_no_tokenizer_is_explained(
     path = write_vocabulary(tmp_path / "v.gguf", model, vocabulary(**changes))
     with pytest.raises(ModelError, match=message):
         load(path)
+
+
+ODD_VALUES = [-1, 0, 7, 1 << 31, 0.5, float("nan"), True, "x", "", ["a"], [1, 2], [0.5], [True]]
+
+
+@pytest.mark.parametrize("model", ["gpt2", "llama"])
+def test_metadata_of_any_type_gives_a_tokenizer_or_an_error(model: str, tmp_path: Path) -> None:
+    known = goldens()["byte_level" if model == "gpt2" else "sentencepiece"]
+    named = ["pre", "eos_token_id", "unknown_token_id", "add_bos_token", "add_space_prefix"]
+    for key in [*known, *named, "merges", "tokenizer.chat_template"]:
+        for value in ODD_VALUES:
+            content = {"pre": "qwen2", **known, key: value}
+            path = write_vocabulary(tmp_path / "v.gguf", model, content)
+            try:
+                load(path).encode("hello <s> 12")
+            except ModelError as error:
+                assert "v.gguf" in str(error) or "splits text" in str(error)

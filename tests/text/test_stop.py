@@ -13,12 +13,12 @@ from phloem.runtime.errors import RequestError
 from phloem.runtime.text import StopMatcher
 from phloem.runtime.text.stop import MAX_MATCH_CHARS, MAX_REGEXES, MAX_STRINGS
 
-ALPHABET = "ab\n漢"
+ALPHABET = "ab漢"
 TEXT = st.text(ALPHABET, max_size=40)
 STRINGS = st.lists(st.text(ALPHABET, min_size=1, max_size=5), max_size=4)
 REGEXES = st.lists(
     st.sampled_from(
-        ["ab", "a+b", "[ab]{2}", "(?<=a)b", "b$", "^a", r"\n\n", "a(?!b)", "a.*漢", "漢|b"]
+        ["ab", "a+b", "[ab]{2}", "(?<=a)b", "b$", "^a", "漢漢", "a(?!b)", "a.*漢", "漢|b"]
     ),
     max_size=3,
 )
@@ -82,6 +82,14 @@ def test_only_what_may_begin_a_stop_is_withheld(
         heads = [string[:n] for string in strings for n in range(1, len(string))]
         longest = max((len(h) for h in heads if seen.endswith(h)), default=0)
         assert seen == released + withheld and len(withheld) == longest
+
+
+@pytest.mark.parametrize(
+    ("stop", "text", "kept"),
+    [("aab", "aaab", "a"), ("abac", "ababac", "ab"), ("aabaaab", "aabaabaaab", "aab")],
+)
+def test_a_stop_may_begin_inside_a_failed_one(stop: str, text: str, kept: str) -> None:
+    assert run(StopMatcher([stop]), text, [1])[:2] == (kept, stop)
 
 
 def test_a_stop_is_released_only_when_it_is_to_be_kept() -> None:
