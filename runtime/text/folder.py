@@ -85,10 +85,11 @@ def _chat_templates(folder: Path, settings: Json) -> dict[str, str]:
     """From ``chat_template.jinja``, which wins, or the older places."""
     file = folder / "chat_template.jinja"
     if file.is_file():
-        return {"default": file.read_text(encoding="utf-8")}
+        return {"default": file.read_text(encoding="utf-8", errors="replace")}
     stated = settings.get("chat_template")
     if stated is None:
         stated = _optional(folder / "chat_template.json").get("chat_template")
     if isinstance(stated, str):
         return {"default": stated}
-    return {named["name"]: named["template"] for named in stated or []}
+    named = stated if isinstance(stated, list) else []
+    return {t["name"]: t["template"] for t in named if t.keys() >= {"name", "template"}}

@@ -16,6 +16,9 @@ from tokenizers import Tokenizer as FastTokenizer
 from phloem.runtime.errors import ModelError
 
 SPACE = "\u2581"
+MAX_TOKENS = 1 << 22
+"""More than ten times the largest vocabularies; ids beyond are damage."""
+
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
@@ -75,10 +78,17 @@ def drops_leading_space(fast: FastTokenizer) -> bool:
 
 
 def token_table(fast: FastTokenizer) -> list[bytes]:
-    """Bytes by token id; b"" for ids without a token. Added tokens are spelled as they are."""
+    """Bytes by token id; b"" for ids without a token. Added tokens are spelled as they are.
+
+    Raises:
+        ModelError: see ``spelling_of``; or a token id is out of all proportion.
+    """
     spelling = spelling_of(fast)
     vocabulary = fast.get_vocab()
-    table = [b""] * (max(vocabulary.values(), default=-1) + 1)
+    size = max(vocabulary.values(), default=-1) + 1
+    if size > MAX_TOKENS:
+        raise ModelError(f"the vocabulary has a token id of {size - 1}, at most {MAX_TOKENS - 1}")
+    table = [b""] * size
     for piece, token_id in vocabulary.items():
         table[token_id] = piece_bytes(piece, spelling)
     for token_id, added in fast.get_added_tokens_decoder().items():

@@ -124,3 +124,12 @@ def test_other_spellings_of_tokens_are_refused(tmp_path: Path) -> None:
     fast.save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(ModelError, match="decodes by WordPiece is not supported"):
         load(tmp_path)
+
+
+def test_a_token_id_out_of_proportion_is_refused(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["model"]["vocab"]["zz"] = 4_000_000_000
+    write(path, content)
+    with pytest.raises(ModelError, match="token id of 4000000000"):
+        load(folder)
