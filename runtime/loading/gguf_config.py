@@ -60,9 +60,6 @@ class Metadata:
         """The sliding window in tokens; files write 0 for none."""
         return self.file.get(f"{self.architecture}.attention.sliding_window", int, None) or None
 
-    def _lacks(self, key: str) -> ModelError:
-        return ModelError(f"{self.file.path} lacks the metadata {self.architecture}.{key}")
-
     def has(self, tensor: str) -> bool:
         return tensor in self.file.tensors
 
@@ -73,6 +70,9 @@ class Metadata:
             raise ModelError(f"{self.file.path} needs {tensor} with {count} values of type F32")
         values: list[float] = self.file.rows(tensor).view(np.float32).tolist()
         return values
+
+    def _lacks(self, key: str) -> ModelError:
+        return ModelError(f"{self.file.path} lacks the metadata {self.architecture}.{key}")
 
 
 def hf_config(file: GGUFFile) -> Config:
@@ -92,10 +92,8 @@ def hf_config(file: GGUFFile) -> Config:
         raise ModelError(f"{file.path} is a mixture of experts, which is not supported")
     if file.get("split.count", int, 1) > 1:
         raise ModelError(f"{file.path} is one part of a split model; merge it with gguf-split")
-    for tensor in (
-        "token_embd.weight",
-        f"blk.{metadata.count('block_count') - 1}.attn_norm.weight",
-    ):
+    last = metadata.count("block_count") - 1
+    for tensor in ("token_embd.weight", f"blk.{last}.attn_norm.weight"):
         if not metadata.has(tensor):
             raise ModelError(f"{file.path} has no tensor {tensor}")
     return _common(metadata) | build(metadata)

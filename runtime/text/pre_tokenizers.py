@@ -56,9 +56,9 @@ class PreTokenizer:
 
 _BY_NAMES = {
     ("gpt-2", "phi-2", "mpt", "olmo", "jais", "exaone4", "gigachat"): PreTokenizer((_GPT2,)),
-    ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone"): PreTokenizer(
-        (r"\p{N}", _GPT2)
-    ),
+    (
+        "smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b",
+    ): PreTokenizer((r"\p{N}", _GPT2)),
     ("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"): PreTokenizer(
         (_words(r"\p{N}{1,3}"),), whole_words=True, adds_bos=True
     ),

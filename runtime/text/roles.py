@@ -90,14 +90,14 @@ class _Probe:
 
     def render(self, turns: str, *, pad: str = "", prompt: bool = False) -> str:
         return self._tokenizer.apply_chat_template(
-            messages(turns, pad), add_generation_prompt=prompt
+            _messages(turns, pad), add_generation_prompt=prompt
         )
 
     def gaps(self, turns: str, *, prompt: bool = False) -> list[str]:
         """The text before, between and after the contents of the messages."""
         text = self.render(turns, prompt=prompt)
         gaps = []
-        for message in messages(turns):
+        for message in _messages(turns):
             gap, mark, text = text.partition(message["content"])
             if not mark:
                 raise _refusal(f"it drops the content of a message ({message['role']})")
@@ -106,11 +106,11 @@ class _Probe:
 
     def strips(self, turns: str, role: str) -> bool:
         """Whether content of ``role`` loses the white space at its ends."""
-        marked = [m["content"] for m in messages(turns, "  ") if m["role"] == role]
+        marked = [m["content"] for m in _messages(turns, "  ") if m["role"] == role]
         return marked[0] not in self.render(turns, pad="  ")
 
 
-def messages(turns: str, pad: str = "") -> list[Message]:
+def _messages(turns: str, pad: str = "") -> list[Message]:
     """One message per letter, its content a mark that no template knows, between ``pad``."""
     roles = {"s": "system", "u": "user", "a": "assistant"}
     return [
@@ -166,7 +166,7 @@ def _prove(probe: _Probe, found: RoleAffixes) -> None:
     starts = ("", "s") if found.system else ("",)
     for turns in (start + rest for start in starts for rest in ("u", "uau", "uauauau")):
         for pad in ("", " \n"):
-            rendered = found.render(messages(turns, pad), add_generation_prompt=True)
+            rendered = found.render(_messages(turns, pad), add_generation_prompt=True)
             if rendered != probe.render(turns, pad=pad, prompt=True):
                 raise _refusal(f"it renders the turns {turns} by more than their roles")
 

@@ -22,8 +22,8 @@ CONTEXT_CHARS = 64
 """Released text that look-behind and word boundaries of a regex may still see."""
 SEARCH_SECONDS = 0.05
 SECONDS_PER_CHAR = 0.0005
-"""Each character earns its regexes time, and unused time is kept up to ``SEARCH_SECONDS``: a
-hundred times what ordinary ones need, while those that backtrack without end are found out."""
+"""Each character earns its regexes time, and unused time is kept up to ``SEARCH_SECONDS``:
+far more than ordinary ones need, while those that backtrack without end are found out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _fallbacks(source: str) -> tuple[int, ...]:
 class _Regex:
     """Keeps the text from where a match may still begin, and a little before it.
 
-    Invariant: no match of the text so far begins before ``at`` in ``_text``.
+    Invariant: no match begins before the last ``held`` characters of ``_text``.
     """
 
     def __init__(self, source: str, clock: _Clock) -> None:
@@ -157,12 +157,11 @@ class _Regex:
         self._text += char
         at = len(self._text) - self.held - 1
         match = self._search(at, partial=True)
+        self.held = 0
         if match is not None and match.partial:
-            at = match.start()
-            match = self._search(at, partial=False)
-            self.held = min(len(self._text) - at, MAX_MATCH_CHARS)
-        else:
-            self.held = 0
+            # What may yet become a match can hide a match that begins later.
+            self.held = min(len(self._text) - match.start(), MAX_MATCH_CHARS)
+            match = self._search(match.start(), partial=False)
         if match is not None:
             return len(self._text) - int(match.start())
         self._text = self._text[-(self.held + CONTEXT_CHARS) :]

@@ -43,11 +43,6 @@ class Tokenizer:
     def __init__(self, fast: FastTokenizer, config: TokenizerConfig) -> None:
         self._fast = fast
         self._table = token_table(fast)
-        self._special_texts = {
-            token_id: added.content
-            for token_id, added in fast.get_added_tokens_decoder().items()
-            if added.special
-        }
         self._templates = {
             name: ChatTemplate(source, config.template_variables)
             for name, source in config.chat_templates.items()
@@ -55,7 +50,9 @@ class Tokenizer:
         self.eos_token_ids = config.eos_token_ids
         self.bos_token_id = config.bos_token_id
         self.chat_template: str | None = config.chat_templates.get("default")
-        self.special_ids = frozenset(self._special_texts)
+        self.special_ids = frozenset(
+            token_id for token_id, added in fast.get_added_tokens_decoder().items() if added.special
+        )
         self.drops_leading_space = drops_leading_space(fast)
 
     @property
