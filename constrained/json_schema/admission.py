@@ -53,6 +53,7 @@ def admit(text: str, limits: Limits = DEFAULT_LIMITS) -> Admitted:
     positions = reachable(document, spoken)
     for position in positions:
         dialect.check_keywords(position.pointer, position.schema, spoken)
+        numbers.settle_counts(position.pointer, position.schema)
         _check_sizes(position, limits)
         _check_enforced(position)
     _check_enums(positions, limits)

@@ -30,12 +30,23 @@ _BY_ID: dict[str, Dialect] = {
 
 def of(schema: Schema) -> Dialect:
     """The dialect that ``$schema`` names; 2020-12 without one, and for one that is not known."""
-    return _BY_ID.get(schema.get("$schema", "").rstrip("#"), DRAFT202012)
+    return _BY_ID.get(_name(schema), DRAFT202012)
 
 
 def is_known(schema: Schema) -> bool:
     """Whether ``$schema`` is absent or names a dialect that is supported."""
-    return "$schema" not in schema or schema["$schema"].rstrip("#") in _BY_ID
+    return "$schema" not in schema or _name(schema) in _BY_ID
+
+
+def _name(schema: Schema) -> str:
+    name = schema.get("$schema")
+    return name.rstrip("#") if isinstance(name, str) else ""  # refused with the other shapes
+
+
+def check_identifier(pointer: str, schema: Schema, dialect: Dialect) -> None:
+    """Draft 4 spells ``$id`` as ``id``, which later drafts leave to everyone."""
+    if dialect is DRAFT4 and not isinstance(schema.get("id", ""), str):
+        raise _misplaced(pointer, "id", "must be a string")
 
 
 def drop_ignored(schema: Schema, dialect: Dialect) -> None:

@@ -21,8 +21,9 @@ EXACT = 2**53
 LARGEST = 2**63 - 1024
 """The largest float64 that an int64 holds."""
 
-_MOST_REMAINDERS = 20_000
-"""About 10 us each to compile."""
+_LARGEST_COUNT = 2**31 - 1
+_MOST_REMAINDERS = 4_096
+"""About 10 us each to compile; beyond, the engine may run out of states while decoding."""
 
 _LOWER = ("minimum", "exclusiveMinimum")
 _UPPER = ("maximum", "exclusiveMaximum")
@@ -36,11 +37,26 @@ _COUNTS = (
 )
 
 
+def settle_counts(pointer: str, schema: Schema) -> None:
+    """Write lengths and counts as integers, in place: ``2.0`` is one, but not to the engine.
+
+    Raises:
+        GrammarError: one is larger than any document.
+    """
+    for keyword in _COUNTS:
+        if schema.get(keyword, 0) > _LARGEST_COUNT:
+            raise GrammarError(
+                f"{keyword!r} at {pointer} is larger than {_LARGEST_COUNT}",
+                pointer=pointer_to(pointer, keyword),
+                keyword=keyword,
+                code="unsupported_json_schema",
+            )
+        if keyword in schema:
+            schema[keyword] = int(schema[keyword])
+
+
 def narrow_bounds(pointer: str, schema: Schema) -> list[str]:
     """Make the numbers of ``schema`` exact, in place; warnings where values are lost."""
-    for keyword in _COUNTS:
-        if keyword in schema:  # 2.0 is a whole number in JSON Schema, but not to the engine
-            schema[keyword] = int(schema[keyword])
     _unfold_draft4(schema, "minimum", "exclusiveMinimum")
     _unfold_draft4(schema, "maximum", "exclusiveMaximum")
     warnings = []

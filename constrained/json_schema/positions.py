@@ -51,6 +51,7 @@ def subschemas(
 
 def _enter(pointer: str, schema: Schema, dialect: Dialect) -> None:
     """Refuse a keyword whose value has the wrong form, as the meta-schema would."""
+    dialect_rules.check_identifier(pointer, schema, dialect)
     dialect_rules.drop_ignored(schema, dialect)
     for keyword, value in schema.items():
         shape = SHAPES.get(keyword)

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from constrained_tools import SHARED, Bench
+from constrained_tools import Bench
+from grammar_samples import ANNOTATED, CASES, spec_of
 
-from phloem.constrained import GrammarError, GrammarSpec
-
-FILE = SHARED / "cases" / "structured.json"
+from phloem.constrained import GrammarError
 
 REFUSED = {
     "patternProperties_conjunction": "patternProperties",
     "patternProperties_propertyNames": "propertyNames",
 }
 """Valid schemas that are not enforced yet: refused with the keyword that is in the way."""
-
-ANNOTATED = {"format_unknown"}
-"""Where a format is an annotation by our choice, so what it would reject may pass, with a word."""
-
-CASES = json.loads(FILE.read_text()) if FILE.exists() else []
-
-
-def spec_of(case: dict[str, Any]) -> GrammarSpec:
-    source = case["schema_or_regex"]
-    if source == "__DEEP__":
-        return GrammarSpec("json_schema", '{"type":"array","items":' * 2_000 + "{}" + "}" * 2_000)
-    is_json = case["kind"] in ("json_schema", "choice")
-    return GrammarSpec(case["kind"], json.dumps(source) if is_json else source)
 
 
 @pytest.mark.skipif(not CASES, reason="the shared cases are not here")

@@ -18,6 +18,7 @@ from phloem.constrained.engines.tokenizer import Tokenizer
 
 _CACHED_SPANS = 4_096
 _MOST_RESTS = 32
+_MOST_REST_BYTES = 8_192
 """Rests to tokenise at most, to find forced tokens."""
 
 
@@ -82,6 +83,8 @@ class ChoiceSet:
         if not common or _is_inside_character(common) or span.high - span.low > _MOST_RESTS:
             return []
         rests = [string[span.depth :] for string in self._strings[span.low : span.high]]
+        if sum(map(len, rests)) > _MOST_REST_BYTES:
+            return []
         encodings = list(map(self._tokenizer.encode, rests))
         tokens = encodings[0][: min(shared_length(encodings[0], other) for other in encodings)]
         spelled = b"".join(self._tokenizer.vocabulary.token_bytes[token] for token in tokens)
