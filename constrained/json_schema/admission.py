@@ -11,11 +11,7 @@ from phloem.constrained.json_schema import dialect, escapes, formats, numbers, p
 from phloem.constrained.json_schema.conjunctions import check_conjunctions
 from phloem.constrained.json_schema.keywords import REFUSED, Schema, says_nothing
 from phloem.constrained.json_schema.loops import check_finite, check_loops
-from phloem.constrained.json_schema.positions import (
-    Position,
-    check_structure,
-    reachable,
-)
+from phloem.constrained.json_schema.positions import Position, reachable
 from phloem.constrained.limits import DEFAULT_LIMITS, Limits
 from phloem.constrained.strict_json import pointer_to
 
@@ -49,7 +45,6 @@ def admit(text: str, limits: Limits = DEFAULT_LIMITS) -> Admitted:
     """
     document = _read(text, limits)
     spoken = dialect.of(document)
-    check_structure(document, spoken)
     positions = reachable(document, spoken)
     for position in positions:
         dialect.check_keywords(position.pointer, position.schema, spoken)

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from phloem.constrained.errors import GrammarError
 from phloem.constrained.json_schema.keywords import APPLICATORS, IN_PLACE
-from phloem.constrained.json_schema.positions import Position, subschemas
+from phloem.constrained.json_schema.positions import Position
+from phloem.constrained.json_schema.structure import subschemas
 
 MOST = 12
 
@@ -29,6 +30,8 @@ def check_conjunctions(positions: Sequence[Position]) -> None:
     An upper bound: of schemas that apply together, the worst parts are taken to meet. Depth
     first; a schema inside itself adds nothing, as the engine refuses to intersect it with itself.
     """
+    if sum(map(_regexes, positions)) <= MOST:
+        return
     by_id = {id(position.schema): position for position in positions}
     loads: dict[int, Load] = {}
     entered: set[int] = set()
@@ -52,6 +55,10 @@ def check_conjunctions(positions: Sequence[Position]) -> None:
                 )
 
 
+def _regexes(position: Position) -> int:
+    return len(position.schema.keys() & {"pattern", "format"})
+
+
 def _below(position: Position) -> Iterator[Any]:
     yield position.target
     for _, schema in subschemas(position.pointer, position.schema, APPLICATORS):
@@ -64,7 +71,7 @@ def _load(position: Position, loads: dict[int, Load]) -> Load:
     def load(child: Any) -> Load:
         return loads.get(id(child), Load())
 
-    own = len(schema.keys() & {"pattern", "format"})
+    own = _regexes(position)
     inside = max((max(load(child)) for child in _values(position)), default=0)
     together = [load(position.target), *map(load, schema.get("allOf", ()))]
     for keyword in ("anyOf", "oneOf"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from phloem.constrained.json_schema.keywords import APPLICATORS, SHAPES, Schema
-from phloem.constrained.json_schema.positions import subschemas
+from phloem.constrained.json_schema.structure import subschemas
 from phloem.constrained.strict_json import pointer_to
 
 _ALIASES = {

@@ -1,24 +1,21 @@
-"""Where schemas stand in a document: by structure, and by reach from the root through ``$ref``."""
+"""The schemas of a document that validation can come to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from referencing import Registry
-from referencing._core import Resolver
 from referencing.exceptions import Unresolvable
 
 from phloem.constrained.errors import GrammarError
-from phloem.constrained.json_schema import dialect as dialect_rules
 from phloem.constrained.json_schema.dialect import Dialect
-from phloem.constrained.json_schema.keywords import (
-    APPLICATORS,
-    SHAPES,
-    Schema,
-    Shape,
-    is_schema,
+from phloem.constrained.json_schema.keywords import APPLICATORS, Schema, is_schema
+from phloem.constrained.json_schema.structure import (
+    check_shape,
+    check_structure,
+    no_schemas,
+    subschemas,
 )
 from phloem.constrained.strict_json import pointer_to
 
@@ -36,53 +33,16 @@ class Position:
     target: Schema | bool | None
 
 
-def subschemas(
-    pointer: str, schema: Schema, among: Mapping[str, Shape]
-) -> Iterator[tuple[str, Schema | bool]]:
-    """The schemas in the keywords ``among`` of ``schema``, which has been checked."""
-    for keyword, value in schema.items():
-        shape = among.get(keyword)
-        for steps, child in shape.children(value) if shape else ():
-            child_pointer = pointer_to(pointer, keyword)
-            for step in steps:
-                child_pointer = pointer_to(child_pointer, step)
-            yield child_pointer, child
-
-
-def _enter(pointer: str, schema: Schema, dialect: Dialect) -> None:
-    """Refuse a keyword whose value has the wrong form, as the meta-schema would."""
-    dialect_rules.check_identifier(pointer, schema, dialect)
-    dialect_rules.drop_ignored(schema, dialect)
-    for keyword, value in schema.items():
-        shape = SHAPES.get(keyword)
-        if shape is not None and not shape.fits(value):
-            raise GrammarError(
-                f"{keyword!r} at {pointer} must be {shape.expects}",
-                pointer=pointer_to(pointer, keyword),
-                keyword=keyword,
-            )
-
-
-def check_structure(document: Schema, dialect: Dialect) -> None:
-    """Check the shape of everything below ``document``, definitions included."""
-    todo: list[tuple[str, Schema | bool]] = [("#", document)]
-    while todo:
-        pointer, schema = todo.pop()
-        if not isinstance(schema, bool):
-            _enter(pointer, schema, dialect)
-            todo.extend(subschemas(pointer, schema, SHAPES))
-
-
 def reachable(document: Schema, dialect: Dialect) -> list[Position]:
     """Every schema that validation can come to, each once, the root first.
 
     Raises:
-        GrammarError: a ``$ref`` leads nowhere, out of the document, or to what is no schema.
+        GrammarError: a keyword's value has the wrong form, or a ``$ref`` leads nowhere, out of the
+            document, or to what is no schema.
     """
+    check_structure(document, dialect)
     root = dialect.create_resource(document)
-    todo: list[tuple[str, Any, Resolver[Any]]] = [
-        ("#", document, Registry[Any]().resolver_with_root(root))
-    ]
+    todo: list[tuple[str, Any, Any]] = [("#", document, Registry[Any]().resolver_with_root(root))]
     seen: set[int] = set()
     positions: list[Position] = []
     while todo:
@@ -90,9 +50,8 @@ def reachable(document: Schema, dialect: Dialect) -> list[Position]:
         if isinstance(schema, bool) or id(schema) in seen:
             continue
         seen.add(id(schema))
-        _enter(pointer, schema, dialect)
-        if "$id" in schema or "id" in schema:
-            resolver = resolver.in_subresource(dialect.create_resource(schema))
+        check_shape(pointer, schema, dialect)
+        resolver = _inside(pointer, schema, resolver, dialect)
         target = None
         if "$ref" in schema:
             target, target_resolver = _resolve(pointer, schema["$ref"], resolver)
@@ -102,12 +61,31 @@ def reachable(document: Schema, dialect: Dialect) -> list[Position]:
             (child_pointer, child, resolver)
             for child_pointer, child in subschemas(pointer, schema, APPLICATORS)
         )
+    _check_targets(positions)
     return positions
 
 
-def _resolve(
-    pointer: str, reference: str, resolver: Resolver[Any]
-) -> tuple[Schema | bool, Resolver[Any]]:
+def _inside(pointer: str, schema: Schema, resolver: Any, dialect: Dialect) -> Any:
+    """The resolver for references in ``schema``."""
+    if "$id" not in schema and "id" not in schema:
+        return resolver
+    try:
+        return resolver.in_subresource(dialect.create_resource(schema))
+    except ValueError:
+        raise GrammarError(f"the identifier of {pointer} is no URI", pointer=pointer) from None
+
+
+def _check_targets(positions: list[Position]) -> None:
+    """Refuse a ``$ref`` into data or to a map of schemas, which rewriting would garble."""
+    barred = no_schemas(position.schema for position in positions)
+    for position in positions:
+        if id(position.target) in barred:
+            reference = position.schema["$ref"]
+            raise _bad_reference(position.pointer, f"{reference!r} leads to what is no schema")
+
+
+def _resolve(pointer: str, reference: str, resolver: Any) -> tuple[Schema | bool, Any]:
+    """The schema that ``reference`` leads to, and the resolver for references in it."""
     try:
         resolved = resolver.lookup(reference)
     except (Unresolvable, LookupError, ValueError, TypeError, AttributeError) as error:

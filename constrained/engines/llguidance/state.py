@@ -123,4 +123,6 @@ class LLGuidanceState:
 
 def first_line(message: str) -> str:
     """The reason in a llguidance error, without the dump of its state."""
-    return message.strip().split("\n", 1)[0][:300]
+    lines = message.strip().splitlines() or [""]
+    reason = f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") else lines[0]
+    return reason[:300]
