@@ -13,6 +13,7 @@ import msgspec
 
 from phloem.runtime.completion import Completion, as_exception, collect
 from phloem.runtime.config import DEFAULT_MODEL, EngineConfig
+from phloem.runtime.errors import EngineDeadError, RequestError
 from phloem.runtime.in_process import local_client
 from phloem.runtime.protocol import Delta, EngineStats, GenerateRequest, SamplingParams
 from phloem.runtime.sampling.fields import sampling_params
@@ -91,6 +92,8 @@ class Engine:
 
     def chat_prompt(self, messages: Messages) -> list[int]:
         """A conversation as the model's chat template lays it out, up to the answer."""
+        if not messages:
+            raise RequestError("`messages` is empty", param="messages")
         tokenizer = self.client.tokenizer
         text = tokenizer.apply_chat_template([dict(message) for message in messages])
         return tokenizer.encode(text, add_special_tokens=False)
@@ -98,8 +101,15 @@ class Engine:
     def request(self, prompt: Prompt, sampling: Sampling = None) -> GenerateRequest:
         """The request that ``generate`` would submit."""
         params = sampling if isinstance(sampling, SamplingParams) else sampling_params(sampling)
-        ids = self.client.tokenizer.encode(prompt) if isinstance(prompt, str) else list(prompt)
+        ids = self._encode(prompt)
         return GenerateRequest(rid=uuid.uuid4().hex, input_ids=ids, sampling=params)
+
+    def _encode(self, prompt: Prompt) -> list[int]:
+        if isinstance(prompt, str):
+            return self.client.tokenizer.encode(prompt)
+        if isinstance(prompt, Sequence) and all(isinstance(token, int) for token in prompt):
+            return list(prompt)
+        raise RequestError("a prompt is text or a list of token ids", param="prompt")
 
     def stats(self) -> EngineStats:
         """Current counters."""
@@ -134,6 +144,9 @@ class Engine:
         return await collect(self.client.generate(request), request.sampling.n)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop.is_closed():
+            work.close()
+            raise EngineDeadError("the engine was shut down")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 

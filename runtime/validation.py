@@ -52,7 +52,7 @@ class Bound:
 SAMPLING_BOUNDS: Mapping[str, Bound] = {
     "max_new_tokens": Bound(0, INT32, integer=True),
     "min_new_tokens": Bound(0, INT32, integer=True),
-    "temperature": Bound(0),
+    "temperature": Bound(0, 100),
     "top_p": Bound(0, 1, above_low=True),
     "min_p": Bound(0, 1),
     "frequency_penalty": Bound(-2, 2),

@@ -20,19 +20,29 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from phloem.runtime.config import EngineConfig
 
-    parser.add_argument("--requests", type=int, default=8, metavar="N")
+    parser.add_argument("--requests", type=positive, default=8, metavar="N")
     parser.add_argument("--shared-tokens", type=int, default=0, metavar="N")
-    parser.add_argument("--prompt-tokens", type=int, default=256, metavar="N")
-    parser.add_argument("--output-tokens", type=int, default=64, metavar="N")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N")
+    parser.add_argument("--prompt-tokens", type=positive, default=256, metavar="N")
+    parser.add_argument("--output-tokens", type=positive, default=64, metavar="N")
+    parser.add_argument("--repeats", type=positive, default=3, metavar="N")
     parser.add_argument("--json", action="store_true", help="print one JSON object per run")
     add_options(parser, EngineConfig)
 
 
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is less than 1")
+    return value
+
+
 def run(namespace: argparse.Namespace) -> int:
     from phloem.runtime.config import EngineConfig
+    from phloem.runtime.errors import RequestError
     from phloem.runtime.in_process import local_client
 
+    if not 0 <= namespace.shared_tokens < namespace.prompt_tokens:
+        raise RequestError("--shared-tokens must be at least 0 and less than --prompt-tokens")
     client = local_client(read_options(namespace, EngineConfig))
     try:
         asyncio.run(repeat(client, namespace))

@@ -27,22 +27,25 @@ def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--top-p", type=float, default=1.0, metavar="X")
     group.add_argument("--seed", type=int, metavar="N")
     constraint = parser.add_mutually_exclusive_group()
-    constraint.add_argument("--json-schema", type=Path, metavar="FILE", help="schema file")
+    constraint.add_argument("--json-schema", type=read, metavar="FILE", help="schema file")
     constraint.add_argument("--regex", metavar="TEXT", help="the output must match in full")
-    constraint.add_argument("--ebnf", type=Path, metavar="FILE", help="grammar file")
+    constraint.add_argument("--ebnf", type=read, metavar="FILE", help="grammar file")
+
+
+def read(path: str) -> str:
+    """A file's text, read while the arguments are: before the model is loaded."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"{path} cannot be read: {error}") from None
+
+
+SAMPLING = ("max_new_tokens", "temperature", "top_p", "seed", "json_schema", "regex", "ebnf")
 
 
 def sampling(namespace: argparse.Namespace) -> dict[str, Any]:
     """The sampling fields that the options describe."""
-    fields = {
-        name: getattr(namespace, name)
-        for name in ("max_new_tokens", "temperature", "top_p", "seed", "regex")
-    }
-    for name in ("json_schema", "ebnf"):
-        path = getattr(namespace, name)
-        if path is not None:
-            fields[name] = path.read_text(encoding="utf-8")
-    return fields
+    return {name: getattr(namespace, name) for name in SAMPLING}
 
 
 def run(namespace: argparse.Namespace) -> int:

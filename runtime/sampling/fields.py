@@ -22,13 +22,13 @@ def sampling_params(fields: Mapping[str, Any] | None) -> SamplingParams:
         RequestError: a field is unknown or of the wrong type, or two constraints are given.
     """
     rest = dict(fields or {})
-    given = {name: rest.pop(name) for name in CONSTRAINTS if rest.get(name) is not None}
+    brought = {name: rest.pop(name, None) for name in CONSTRAINTS}
+    given = {name: value for name, value in brought.items() if value is not None}
     if len(given) > 1:
         raise RequestError(f"give one of {', '.join(given)}, not several", param=next(iter(given)))
-    unknown = rest.keys() - SamplingParams.__struct_fields__
-    if unknown:
-        names = ", ".join(SamplingParams.__struct_fields__)
-        raise RequestError(f"unknown: it is none of {names}", param=sorted(unknown)[0])
+    for name in rest.keys() - SamplingParams.__struct_fields__:
+        known = ", ".join((*SamplingParams.__struct_fields__, *CONSTRAINTS))
+        raise RequestError(f"`{name}` is unknown; there are {known}", param=name)
     for name, value in given.items():
         rest["constraint"] = constraint(name, value)
     try:
@@ -38,6 +38,23 @@ def sampling_params(fields: Mapping[str, Any] | None) -> SamplingParams:
 
 
 def constraint(name: str, value: Any) -> Constraint:
-    """A constraint from the field that brought it; schemas and choices may be plain values."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """A constraint from the field that brought it; schemas and choices may be plain values.
+
+    Raises:
+        RequestError: the value is of the wrong type.
+    """
+    text = value
+    if name == "choices" or (name == "json_schema" and not isinstance(value, str)):
+        text = as_json(name, value)
+    if not isinstance(text, str):
+        raise RequestError(f"`{name}` must be text, not {type(value).__name__}", param=name)
     return Constraint(kind=CONSTRAINTS[name], text=text)  # type: ignore[arg-type]  # keys of a dict are not literals
+
+
+def as_json(name: str, value: Any) -> str:
+    if name == "choices" and not isinstance(value, list | tuple):
+        raise RequestError(f"`choices` must be a list of texts, not {value!r}", param=name)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise RequestError(f"`{name}` is not JSON: {error}", param=name) from None

@@ -46,7 +46,7 @@ class Results:
         completion = completions[slot]
         meta = MetaInfo(
             id=request.rid,
-            finish_reason=_finish_reason(completion.finish),
+            finish_reason=_finish_reason(completion.finish, len(completion.token_ids)),
             prompt_tokens=completion.prompt_tokens,
             completion_tokens=len(completion.token_ids),
             cached_tokens=completion.cached_tokens,
@@ -91,7 +91,11 @@ def _tops(
     return [[_triple(*pair, tokenizer) for pair in pairs] or None for pairs in alternatives]
 
 
-def _finish_reason(finish: Finish | None) -> FinishReason | None:
+def _finish_reason(finish: Finish | None, generated: int) -> FinishReason | None:
     if finish is None:
         return None
-    return FinishReason(finish.reason, UNSET if finish.matched is None else finish.matched)
+    return FinishReason(
+        finish.reason,
+        matched=UNSET if finish.matched is None else finish.matched,
+        length=generated if finish.reason == "length" else UNSET,
+    )

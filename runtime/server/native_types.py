@@ -69,8 +69,11 @@ TopTriples = list[list[Triple] | None]
 
 
 class FinishReason(msgspec.Struct):
+    """``matched`` comes with a stop that something matched, ``length`` with an end by length."""
+
     type: Literal["stop", "length", "abort", "error"]
     matched: str | int | UnsetType = UNSET
+    length: int | UnsetType = UNSET
 
 
 class MetaInfo(msgspec.Struct, kw_only=True):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,3 +43,23 @@ def test_a_model_that_is_not_there_is_one_line_and_exit_1() -> None:
     assert done.stderr.startswith("phloem generate: ")
     assert "no-such-model" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_generate_prints_the_text(tiny_model: Path) -> None:
+    options = ["--model", str(tiny_model), "--kv-tokens", "1024", "--max-new-tokens", "4"]
+    done = run("generate", "Numbers: 1 2", *options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    limited = run("generate", "Numbers:", "--regex", "[0-9]{3}", *options)
+    assert limited.stdout.strip().isdigit()
+
+
+def test_a_schema_file_that_is_no_text_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_bytes(b"\xff\xfe")
+    done = run("generate", "hi", "--json-schema", str(tmp_path / "bad.json"))
+    assert done.returncode == 2
+    assert "cannot be read" in done.stderr
+
+
+def test_bench_refuses_counts_below_one() -> None:
+    assert "less than 1" in run("bench", "--requests", "0").stderr

@@ -29,13 +29,14 @@ def closed(properties: dict[str, Any], **rest: Any) -> dict[str, Any]:
 
 
 SHORT = {"type": "string", "maxLength": 12}
+SMALL = {"type": "integer", "minimum": 0, "maximum": 99}
 SCHEMAS: list[dict[str, Any]] = [
     closed({"name": SHORT, "age": {"type": "integer", "minimum": 0, "maximum": 150}}),
     closed({"ok": {"type": "boolean"}, "reason": SHORT}),
     {"enum": ["red", "green", "blue", 7, None, {"a": [1, 2]}]},
-    {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 4},
+    {"type": "array", "items": SMALL, "minItems": 2, "maxItems": 4},
     {"type": "integer", "minimum": -5, "maximum": 1000},
-    {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+    {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "multipleOf": 0.01},
     {"type": "integer", "multipleOf": 5, "minimum": 0, "maximum": 500},
     {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{3,5}$"},
     {"type": "string", "format": "date"},
@@ -47,16 +48,31 @@ SCHEMAS: list[dict[str, Any]] = [
             closed({"kind": {"const": "square"}, "side": {"type": "integer", "maximum": 99}}),
         ]
     },
-    {"allOf": [closed({"a": {"type": "integer", "minimum": 3}}), {"required": ["a"]}]},
     {
-        "$defs": {"point": closed({"x": {"type": "integer"}, "y": {"type": "integer"}})},
+        "allOf": [
+            closed({"a": {"type": "integer", "minimum": 3, "maximum": 30}}),
+            {"required": ["a"]},
+        ]
+    },
+    {
+        "$defs": {"point": closed({"x": SMALL, "y": SMALL})},
         "type": "array",
         "items": {"$ref": "#/$defs/point"},
         "minItems": 1,
         "maxItems": 2,
     },
     closed({"tags": {"type": "array", "items": {"enum": ["a", "b", "c"]}, "maxItems": 3}}),
-    closed({"nested": closed({"deep": closed({"value": {"type": ["integer", "null"]}})})}),
+    closed(
+        {
+            "nested": closed(
+                {
+                    "deep": closed(
+                        {"value": {"type": ["integer", "null"], "minimum": 0, "maximum": 50}}
+                    )
+                }
+            )
+        }
+    ),
     {
         "type": "array",
         "prefixItems": [{"type": "boolean"}, SHORT],
@@ -65,7 +81,7 @@ SCHEMAS: list[dict[str, Any]] = [
     },
     {
         "type": "object",
-        "properties": {"a": {"type": "integer"}, "b": SHORT, "c": {"type": "boolean"}},
+        "properties": {"a": SMALL, "b": SHORT, "c": {"type": "boolean"}},
         "required": ["b"],
         "additionalProperties": False,
     },
@@ -85,7 +101,7 @@ def test_there_are_20_schemas() -> None:
 
 
 def test_every_generation_satisfies_its_schema(real: LoadedModel) -> None:
-    core = make_core(real, kv_tokens=32768, jump_forward=True)
+    core = make_core(real, kv_tokens=65536, max_running=200)
     prompt = real.tokenizer.encode("Answer with one JSON value that fits the schema:\n")
     batch = {
         schema_id: request(
@@ -93,7 +109,7 @@ def test_every_generation_satisfies_its_schema(real: LoadedModel) -> None:
             n=PER_SCHEMA,
             temperature=1.0,
             seed=schema_id,
-            max_new_tokens=400,
+            max_new_tokens=200,
             constraint=Constraint(kind="json_schema", text=json.dumps(schema)),
         )
         for schema_id, schema in enumerate(SCHEMAS)

@@ -14,7 +14,7 @@ from phloem.runtime.bootstrap import LoadedModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
-NEW_TOKENS = 24
+NEW_TOKENS = 16
 SYSTEM = (
     "You are a careful assistant. Answer briefly and only with what you know. "
     "If you do not know, say so. Use plain words and short sentences. "
@@ -58,12 +58,14 @@ def test_the_prompts_are_64() -> None:
     assert len(set(TEXTS)) == 64
 
 
-@pytest.mark.parametrize("step_tokens", [64, 4096], ids=["chunked", "whole"])
-@pytest.mark.parametrize("max_running", [1, 8], ids=["alone", "batched"])
-@pytest.mark.parametrize("prefix_cache", [True, False], ids=["cached", "uncached"])
+@pytest.mark.parametrize(
+    ("prefix_cache", "max_running", "step_tokens"),
+    [(True, 1, 64), (True, 8, 64), (True, 8, 4096), (False, 8, 64), (False, 8, 4096)],
+)
 def test_cache_batch_and_chunk_equivalence(
     real: LoadedModel, prefix_cache: bool, max_running: int, step_tokens: int
 ) -> None:
+    """Against uncached, alone and whole, cached or not, alone or batched, chunked or not."""
     found, _ = greedy(
         real, prefix_cache=prefix_cache, max_running=max_running, step_tokens=step_tokens
     )

@@ -78,7 +78,7 @@ def test_stream_is_cumulative(toy: Serving) -> None:
         assert after["output_ids"][:-1] == before["output_ids"]
         assert before["meta_info"]["finish_reason"] is None
     assert chunks[-1]["text"] == whole["text"]
-    assert chunks[-1]["meta_info"]["finish_reason"] == {"type": "length"}
+    assert chunks[-1]["meta_info"]["finish_reason"] == {"type": "length", "length": 8}
     assert "index" not in chunks[0]
 
 
@@ -131,7 +131,7 @@ def test_logprobs_of_the_output_alone(toy: Serving) -> None:
 def test_no_tokens_only_caches(toy: Serving) -> None:
     result = toy.post("/generate", {"text": TEXT, "sampling_params": params(max_new_tokens=0)})
     assert result.json()["output_ids"] == []
-    assert result.json()["meta_info"]["finish_reason"] == {"type": "length"}
+    assert result.json()["meta_info"]["finish_reason"] == {"type": "length", "length": 0}
 
 
 def test_every_sampling_field_arrives(toy: Serving) -> None:

@@ -39,7 +39,7 @@ def check(info: ModelInfo = INFO, **fields: object) -> None:
     "fields",
     [
         {"temperature": 0},
-        {"temperature": 1e30},
+        {"temperature": 100.0},
         {"top_p": 1},
         {"top_p": 1e-9},
         {"top_k": -1},
