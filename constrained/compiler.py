@@ -12,7 +12,7 @@ from phloem.constrained.admission import check_source
 from phloem.constrained.cache import GrammarCache
 from phloem.constrained.engines import ENGINES
 from phloem.constrained.engines.tokenizer import Tokenizer
-from phloem.constrained.errors import GrammarError, GrammarLimit
+from phloem.constrained.errors import DeadEnd, GrammarError, GrammarLimit
 from phloem.constrained.limits import DEFAULT_LIMITS, Limits
 from phloem.constrained.matcher import Grammar
 from phloem.constrained.spec import GrammarSpec
@@ -125,8 +125,10 @@ class GrammarCompiler:
         row = bitmask.allocate(1, self._vocabulary.size)[0]
         try:
             grammar.matcher().fill(row)
-        except GrammarLimit as limit:
-            raise GrammarError(f"no text satisfies this grammar: {limit}") from limit
+        except DeadEnd as error:
+            raise GrammarError("no text satisfies this grammar") from error
+        except GrammarLimit as error:
+            raise GrammarError(str(error), code="grammar_too_complex") from error
 
     def _recent_failure(self, key: Hashable) -> GrammarError | None:
         expires, error = self._failures.get(key, (self._clock(), None))

@@ -45,4 +45,8 @@ class GrammarViolation(ValueError):
 
 
 class GrammarLimit(RuntimeError):
-    """A matcher cannot go on: the engine hit a resource limit, or no token is allowed at all."""
+    """A matcher cannot go on, mostly because the engine hit a limit of its resources."""
+
+
+class DeadEnd(GrammarLimit):
+    """No token at all can continue the text, and it is not complete."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phloem.constrained.bitmask import Row, words
-from phloem.constrained.errors import GrammarLimit, GrammarViolation
+from phloem.constrained.errors import DeadEnd, GrammarViolation
 from phloem.constrained.spec import GrammarSpec
 from phloem.constrained.state import State
 from phloem.constrained.vocabulary import Vocabulary
@@ -75,7 +75,7 @@ class Matcher:
         """Write the mask of the next token into ``row``, int32 [ceil(V / 32)], contiguous.
 
         Raises:
-            GrammarLimit: the engine gave up, or no token at all is allowed.
+            GrammarLimit: the engine gave up, or (`DeadEnd`) no token at all is allowed.
             GrammarViolation: the sequence has ended.
         """
         self._check_row(row)
@@ -86,7 +86,7 @@ class Matcher:
         if self._state.accepting:
             np.bitwise_or(row, self._vocabulary.eos_mask, out=row)
         elif not row.any():
-            raise GrammarLimit("no token of the vocabulary can continue the text")
+            raise DeadEnd("no token of the vocabulary can continue the text")
 
     def accept(self, token: int) -> None:
         """Take ``token``.

@@ -20,11 +20,8 @@ Shorthands = Mapping[str, tuple[str, str]]
 """Letter -> (narrowest, widest) meaning, as the inside of a Rust character class."""
 
 _ASCII_SPACE = r"\x{20}\x{9}-\x{d}"
-_ECMA_SPACE = (
-    _ASCII_SPACE
-    + r"\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}"
-    + (r"\x{3000}\x{feff}")
-)
+_OTHER_SPACE = r"\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
+_ECMA_SPACE = _ASCII_SPACE + _OTHER_SPACE
 
 COMMON: Shorthands = {
     "d": ("0-9", r"\p{Nd}"),

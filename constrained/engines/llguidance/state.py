@@ -9,7 +9,7 @@ from typing import TypeVar
 from llguidance import LLMatcher
 
 from phloem.constrained.bitmask import Row
-from phloem.constrained.errors import GrammarLimit
+from phloem.constrained.errors import DeadEnd, GrammarLimit
 
 T = TypeVar("T")
 
@@ -114,7 +114,8 @@ class LLGuidanceState:
             if not self._matcher.is_error():
                 return answer
             self._template.retire(self._generation)  # it was us: leave no failed lexer behind
-        raise GrammarLimit(first_line(self._matcher.get_error()))
+        reason = first_line(self._matcher.get_error())
+        raise DeadEnd(reason) if reason.startswith("NoExtension") else GrammarLimit(reason)
 
     def _revive(self) -> None:
         self._matcher, self._generation = self._template.matcher()
