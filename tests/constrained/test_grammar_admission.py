@@ -203,8 +203,8 @@ def test_choices_are_an_array_of_strings(text: str) -> None:
 
 
 def test_unknown_kinds_and_options_are_refused() -> None:
-    assert "json_schema" in refusal(GrammarSpec("lark", "start: A")).message  # type: ignore[arg-type]
-    wide = GrammarOptions(whitespace="wide")  # type: ignore[arg-type]
+    assert "json_schema" in refusal(GrammarSpec("lark", "start: A")).message
+    wide = GrammarOptions(whitespace="wide")
     assert "compact" in refusal(GrammarSpec("json_object", options=wide)).message
 
 
