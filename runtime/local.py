@@ -107,8 +107,10 @@ class Engine:
     def _encode(self, prompt: Prompt) -> list[int]:
         if isinstance(prompt, str):
             return self.client.tokenizer.encode(prompt)
-        if isinstance(prompt, Sequence) and all(isinstance(token, int) for token in prompt):
-            return list(prompt)
+        if isinstance(prompt, Sequence):
+            ids = [token for token in prompt if isinstance(token, int)]
+            if len(ids) == len(prompt):
+                return ids
         raise RequestError("a prompt is text or a list of token ids", param="prompt")
 
     def stats(self) -> EngineStats:
