@@ -73,7 +73,7 @@ def test_cache_batch_and_chunk_equivalence(
 
 
 def test_retraction_equivalence(real: LoadedModel) -> None:
-    core = make_core(real, kv_tokens=192, max_running=8)
+    core = make_core(real, kv_tokens=256, max_running=8, max_wait=0.0)
     core.scheduler.reserve.fraction = LOWEST_FRACTION  # as after many steps without a shortage
     assert greedy(core, real) == one_by_one(real)
     assert core.stats().retracted_total > 0
