@@ -13,11 +13,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from peers.contestant import Contestant, ContestantError
 from peers.hf_folder import hf_folder
-from peers.machine import inspect
+from peers.machine import inspect, listen
 from peers.peer import Settings
 from peers.report import Report, Round, markdown, plot, write_json
 from peers.workloads import WORKLOADS, Sizes, Values
@@ -26,6 +27,9 @@ from phloem.runtime.store import DEFAULT_MODEL, resolve
 from phloem.runtime.text import Tokenizer, load_tokenizer
 
 ENGINES = ("phloem", "llama.cpp:q4_1", "llama.cpp:q4_0", "transformers", "openvino", "vllm")
+FOLDER_ENGINES = ("transformers", "openvino", "vllm")
+"""Engines that start from the Hugging Face folder made of the GGUF file."""
+
 SENTENCE = "The capital of France is"
 
 
@@ -41,14 +45,15 @@ def main() -> None:
         about = {contestant.name: contestant.description for contestant in contestants}
         report = Report(inspect(options.threads), about)
         for seed in range(options.rounds):
-            report.loads.append(os.getloadavg()[0])
-            print(f"round {seed + 1} of {options.rounds}, load average {report.loads[-1]:.2f}")
+            report.noise.append(listen())
+            print(f"round {seed + 1} of {options.rounds}: {report.noise[-1]}")
             sizes = Sizes(tokenizer.vocab_size, seed, 8 if options.quick else 1)
             report.rounds.append(run_round(contestants, options.workloads, sizes))
+            save(report, options)
     finally:
         for contestant in contestants:
             contestant.close()
-    publish(report, options)
+    print(markdown(report))
 
 
 def parse() -> argparse.Namespace:
@@ -72,7 +77,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="needs matplotlib")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.plot and find_spec("matplotlib") is None:
+        parser.error("--plot needs matplotlib")
+    return options
 
 
 def names(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
@@ -100,15 +108,17 @@ def absolute(text: str) -> Path:
 
 def start(options: argparse.Namespace, gguf: Path) -> list[Contestant]:
     """Those of the contestants that can run here, in the order asked for."""
-    folder = hf_folder(gguf, options.cache)
     pythons = dict(options.python)
     contestants = []
     for name in options.engines:
         engine, _, variant = name.partition(":")
-        settings = Settings(str(gguf), str(folder), str(options.cache), options.threads, variant)
         try:
+            folder = hf_folder(gguf, options.cache) if engine in FOLDER_ENGINES else ""
+            settings = Settings(
+                str(gguf), str(folder), str(options.cache), options.threads, variant
+            )
             contestants.append(Contestant(name, pythons.get(engine, sys.executable), settings))
-        except ContestantError as error:
+        except (ContestantError, ImportError) as error:
             print(f"{name} is skipped: {error}")
     return contestants
 
@@ -138,11 +148,9 @@ def measure(contestant: Contestant, workload: str, sizes: Sizes) -> Values:
         return {}
 
 
-def publish(report: Report, options: argparse.Namespace) -> None:
-    text = markdown(report)
-    print(text)
+def save(report: Report, options: argparse.Namespace) -> None:
     if options.markdown:
-        options.markdown.write_text(text, encoding="utf-8")
+        options.markdown.write_text(markdown(report), encoding="utf-8")
     if options.json:
         write_json(report, options.json)
     if options.plot:

@@ -16,7 +16,7 @@ def hf_folder(gguf: Path, cache: Path) -> Path:
     """
     folder = cache / f"{gguf.stem}-hf"
     if not folder.exists():
-        fresh = folder.with_suffix(".new")
+        fresh = folder.with_name(folder.name + ".new")
         shutil.rmtree(fresh, ignore_errors=True)
         convert(gguf, fresh)
         fresh.rename(folder)

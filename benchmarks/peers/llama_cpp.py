@@ -129,7 +129,7 @@ def requantised(path: Path, cache: Path) -> Path:
         params.ftype = Q4_0_FILE
         params.allow_requantize = True
         params.output_tensor_type = params.token_embedding_type = Q8_0
-        fresh = target.with_suffix(".new")
+        fresh = target.with_name(target.name + ".new")
         status = llama_cpp.llama_model_quantize(
             os.fsencode(path), os.fsencode(fresh), ctypes.byref(params)
         )

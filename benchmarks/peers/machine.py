@@ -42,6 +42,37 @@ def inspect(threads: int) -> Machine:
     )
 
 
+@dataclass(frozen=True)
+class Noise:
+    """What else ran just before a round.
+
+    ``load_average`` is the last minute's and counts the round before, too; ``busy`` is the share
+    of all cores' time in use while every contestant idled.
+    """
+
+    load_average: float
+    busy: float
+
+    def __str__(self) -> str:
+        return f"load average {self.load_average:.2f}, cores {self.busy:.0%} busy with other work"
+
+
+def listen(seconds: float = 2.0) -> Noise:
+    load_average = os.getloadavg()[0]
+    total, idle = cpu_ticks()
+    time.sleep(seconds)
+    total_after, idle_after = cpu_ticks()
+    return Noise(load_average, 1 - (idle_after - idle) / (total_after - total))
+
+
+def cpu_ticks() -> tuple[int, int]:
+    """All cores' time since the machine started, and how much of it they idled."""
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+    ticks = [int(field) for field in fields]
+    _, _, _, idle, iowait, *_ = ticks
+    return sum(ticks), idle + iowait
+
+
 def cpu_facts() -> dict[str, str]:
     first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
     pairs = (line.partition(":") for line in first.splitlines())

@@ -67,7 +67,7 @@ def exported(folder: Path, cache: Path) -> Path:
     """The model as optimum-intel exports it, made once."""
     target = cache / f"{folder.name}-openvino-int8"
     if not target.exists():
-        fresh = target.with_suffix(".new")
+        fresh = target.with_name(target.name + ".new")
         options = ["--task", "text-generation-with-past", "--weight-format", "int8"]
         command = [sys.executable, "-m", "optimum.commands.optimum_cli", "export", "openvino"]
         subprocess.run([*command, "--model", folder, *options, fresh], check=True)

@@ -18,8 +18,9 @@ MAX_LENGTH = 1152
 class Settings:
     """The model in two forms, and how to run it.
 
-    ``folder`` is the same model in Hugging Face's layout, float32. What an engine converts the
-    model to is kept in ``cache``. ``variant`` is what follows the colon in a contestant's name.
+    ``folder`` is the same model in Hugging Face's layout, float32, for engines that start from
+    that. What an engine converts the model to is kept in ``cache``. ``variant`` is what follows
+    the colon in a contestant's name.
     """
 
     gguf: str

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from peers.machine import Machine
+from peers.machine import Machine, Noise
 from peers.workloads import METRICS
 
 Round = dict[str, dict[str, float]]
@@ -23,7 +23,7 @@ class Report:
     machine: Machine
     contestants: dict[str, str]
     rounds: list[Round] = field(default_factory=list)
-    loads: list[float] = field(default_factory=list)
+    noise: list[Noise] = field(default_factory=list)
 
     def metrics(self) -> list[str]:
         return [metric for metric in METRICS if any(metric in round_ for round_ in self.rounds)]
@@ -53,8 +53,8 @@ def median(values: Iterable[float | None]) -> float:
 def markdown(report: Report) -> str:
     first, *others = report.contestants
     medians = table(report, list(report.contestants), report.median)
-    parts = [str(report.machine), legend(report), f"Medians of {len(report.rounds)} rounds:"]
-    parts.append(medians)
+    parts = [str(report.machine), legend(report), noise(report)]
+    parts += [f"Medians of {len(report.rounds)} rounds:", medians]
     if others:
         parts.append(f"Speed of {first} over the other's; above 1, {first} is faster:")
         parts.append(table(report, others, report.lead))
@@ -63,6 +63,10 @@ def markdown(report: Report) -> str:
 
 def legend(report: Report) -> str:
     return "\n".join(f"* {name}: {text}" for name, text in report.contestants.items())
+
+
+def noise(report: Report) -> str:
+    return "\n".join(f"* round {number}: {each}" for number, each in enumerate(report.noise, 1))
 
 
 def table(report: Report, names: Sequence[str], value: Callable[[str, str], float]) -> str:
