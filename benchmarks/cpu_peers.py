@@ -30,6 +30,7 @@ ENGINES = ("phloem", "llama.cpp:q4_1", "llama.cpp:q4_0", "transformers", "openvi
 FOLDER_ENGINES = ("transformers", "openvino", "vllm")
 """Engines that start from the Hugging Face folder made of the GGUF file."""
 
+QUICK_DIVISOR = 8
 SENTENCE = "The capital of France is"
 
 
@@ -43,11 +44,11 @@ def main() -> None:
         for contestant in contestants:
             introduce(contestant, tokenizer)
         about = {contestant.name: contestant.description for contestant in contestants}
-        report = Report(inspect(options.threads), about)
+        report = Report(inspect(options.threads), about, QUICK_DIVISOR if options.quick else 1)
         for seed in range(options.rounds):
             report.noise.append(listen())
             print(f"round {seed + 1} of {options.rounds}: {report.noise[-1]}")
-            sizes = Sizes(tokenizer.vocab_size, seed, 8 if options.quick else 1)
+            sizes = Sizes(tokenizer.vocab_size, seed, report.divisor)
             report.rounds.append(run_round(contestants, options.workloads, sizes))
             save(report, options)
     finally:

@@ -18,10 +18,14 @@ Round = dict[str, dict[str, float]]
 
 @dataclass
 class Report:
-    """``contestants`` are descriptions by name; the first is what the others are compared with."""
+    """``contestants`` are descriptions by name; the first is what the others are compared with.
+
+    ``divisor`` is ``Sizes.divisor``.
+    """
 
     machine: Machine
     contestants: dict[str, str]
+    divisor: int = 1
     rounds: list[Round] = field(default_factory=list)
     noise: list[Noise] = field(default_factory=list)
 
@@ -54,7 +58,9 @@ def markdown(report: Report) -> str:
     first, *others = report.contestants
     medians = table(report, list(report.contestants), report.median)
     parts = [str(report.machine), legend(report), noise(report)]
-    parts += [f"Medians of {len(report.rounds)} rounds:", medians]
+    if report.divisor > 1:
+        parts.append(f"A quick look: every length is 1/{report.divisor} of what is said.")
+    parts += [f"Medians, rounds: {len(report.rounds)}", medians]
     if others:
         parts.append(f"Speed of {first} over the other's; above 1, {first} is faster:")
         parts.append(table(report, others, report.lead))
@@ -103,7 +109,8 @@ def plot(report: Report, path: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(9, 1 + len(metrics) * 0.8), layout="constrained")
     for index, name in enumerate(others):
         places = [place + index * height for place in range(len(metrics))]
-        axes.barh(places, [report.lead(each, name) for each in metrics], height, label=name)
+        leads = [report.lead(each, name) for each in metrics]
+        axes.barh(places, [lead - 1 for lead in leads], height, left=1, label=name)
     middle = height * (len(others) - 1) / 2
     axes.set_yticks(
         [place + middle for place in range(len(metrics))],
@@ -113,5 +120,5 @@ def plot(report: Report, path: Path) -> None:
     axes.set_xscale("log")
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xlabel(f"speed of {first} over the other's")
-    axes.legend()
+    figure.legend(loc="outside upper right")
     figure.savefig(path, dpi=150)

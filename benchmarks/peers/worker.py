@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from typing import Any, TextIO
 
@@ -34,7 +35,7 @@ def main() -> None:
     send(channel, answer(load))
     for line in sys.stdin:
         request = json.loads(line)
-        send(channel, answer(lambda request=request: generate(peers[0], **request)))
+        send(channel, answer(partial(generate, peers[0], **request)))
 
 
 def generate(peer: Peer, prompts: list[list[int]], length: int) -> Answer:
