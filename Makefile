@@ -36,11 +36,13 @@ imports: $(VENV)/.installed-dev
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml setup.py | $(VENV)/bin/python
+NATIVE := $(wildcard kernels/native/src/*.* kernels/native/src/isa/*.*)
+
+$(VENV)/.installed: pyproject.toml setup.py $(NATIVE) | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-$(VENV)/.installed-dev: pyproject.toml setup.py | $(VENV)/bin/python
+$(VENV)/.installed-dev: pyproject.toml setup.py $(NATIVE) | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $@ $(VENV)/.installed
 

@@ -1,8 +1,56 @@
-"""Map the top-level folders to packages below ``phloem``; everything else is in pyproject.toml."""
+"""Map the top-level folders to packages below ``phloem``, and build the native kernels.
 
-from setuptools import find_packages, setup
+Everything else is in pyproject.toml. The kernels are one shared library without Python in it:
+the same source is compiled once for each instruction set, and the best one is taken at run time.
+Without a C++ compiler the package installs without them.
+"""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 FOLDERS = ("runtime", "radix_cache", "constrained", "frontend_lang", "kernels")
+
+SOURCE = Path("kernels/native/src")
+FLAGS = ["-std=c++20", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
+# GCC warns of its own intrinsics, which leave unused lanes undefined on purpose.
+KERNEL_FLAGS = ["-fno-exceptions", "-fno-rtti", "-Wno-maybe-uninitialized", "-Wno-uninitialized"]
+AVX2 = ["-mavx2", "-mfma", "-mf16c"]
+AVX512 = [*AVX2, "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
+VNNI_BF16 = ["-mavx512vnni", "-mavx512bf16", "-DPHLOEM_VNNI", "-DPHLOEM_BF16"]
+KERNELS = {
+    "avx512_bf16": [*AVX512, *VNNI_BF16, "-DPHLOEM_AVX512"],
+    "avx512": [*AVX512, "-DPHLOEM_AVX512"],
+    "avx2": [*AVX2, "-DPHLOEM_AVX2"],
+    "portable": [],
+}
+X86 = {"x86_64", "AMD64"}
+
+
+class BuildKernels(build_ext):
+    """Compiles ``isa/kernels.cpp`` once for each instruction set, and the rest once."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        return str(Path(*fullname.split("."))) + ".so"
+
+    def build_extension(self, ext: Extension) -> None:
+        objects = self.compiler.compile(
+            ext.sources, output_dir=self.build_temp, extra_postargs=FLAGS, depends=ext.depends
+        )
+        for name in KERNELS if platform.machine() in X86 else ["portable"]:
+            objects += self.compiler.compile(
+                [str(SOURCE / "isa/kernels.cpp")],
+                output_dir=str(Path(self.build_temp) / name),
+                extra_postargs=[*FLAGS, *KERNEL_FLAGS, f"-DPHLOEM_ISA={name}", *KERNELS[name]],
+                depends=ext.depends,
+            )
+        self.compiler.link_shared_object(
+            objects, self.get_ext_fullpath(ext.name), target_lang="c++", extra_postargs=["-pthread"]
+        )
 
 
 def mapped(folder: str) -> list[str]:
@@ -15,4 +63,13 @@ setup(
     packages=[*find_packages(include=["phloem*"]), *(p for f in FOLDERS for p in mapped(f))],
     package_dir={"phloem": "phloem", **{f"phloem.{folder}": folder for folder in FOLDERS}},
     package_data={"phloem": ["py.typed"]},
+    ext_modules=[
+        Extension(
+            "phloem.kernels.native.libphloem",
+            sources=sorted(map(str, SOURCE.glob("*.cpp"))),
+            depends=sorted(map(str, SOURCE.rglob("*.h"))),
+            optional=True,
+        )
+    ],
+    cmdclass={"build_ext": BuildKernels},
 )

@@ -10,23 +10,48 @@ T: query tokens of the step, R: requests, H: query heads, K: KV heads, D: head s
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from phloem.kernels.batch import RaggedBatch
+from phloem.kernels.blocks import StoredWeight
 
-KVLayer = tuple[Tensor, Tensor]
-"""K and V of one layer, each [pages, page_size, K, D]."""
+KVLayer = tuple[Tensor, ...]
+"""The pages of one layer, in the tensors that ``Ops.page_sides`` describes; the reference has two,
+K and V, each [pages, page_size, K, D]."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSide:
+    """One of the tensors that hold a layer's pages: [pages, *shape]."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A linear map y = x W^T + b in the form that its implementation reads (packed or not)."""
+    """A linear map y = x W^T + b; only the implementation that made it looks at ``weight``."""
 
-    weight: Tensor
+    weight: Any
     bias: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """A table of rows; only the implementation that made it looks at ``weight``."""
+
+    weight: Any
+
+
+Step = Callable[[Tensor, RaggedBatch, Tensor], Tensor]
+"""(token ids int64 [T], batch, rows int64 [L]) -> logits float32 [L, V], valid until the next."""
+ModelStep = Callable[[Tensor, RaggedBatch, Sequence[KVLayer], Tensor], Tensor]
+"""The same, over given pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +79,37 @@ class Ops(Protocol):
     """The ops that a model and the sampler are written on."""
 
     name: str
+    block_kinds: frozenset[str]
+    """Kinds of Blocks that the ``prepare`` methods take; other weights come as tensors."""
 
-    def prepare_linear(self, weight: Tensor, bias: Tensor | None = None) -> Linear:
-        """Pack ``weight`` [N, M] (and ``bias`` [N]) once at load."""
+    def prepare_linear(
+        self, parts: Sequence[StoredWeight], bias: Tensor | None = None
+    ) -> Linear:
+        """Pack the weights [N_i, M] of maps of one input, stacked to [N, M], and a bias [N]."""
 
-    def embedding(self, token_ids: Tensor, weight: Tensor, scale: float = 1.0) -> Tensor:
-        """int64 [T], [V, M] -> [T, M]: rows of ``weight``, times ``scale``."""
+    def prepare_embedding(self, weight: StoredWeight) -> Embedding:
+        """Pack the rows [V, M] of an embedding."""
+
+    def tied_linear(self, embedding: Embedding) -> Linear:
+        """The map whose weight is the embedding."""
+
+    def page_sides(
+        self, page_size: int, heads: int, size: int, dtype: torch.dtype
+    ) -> tuple[PageSide, ...]:
+        """What a layer's pages are kept in, for ``heads`` KV heads of ``size`` dimensions.
+
+        Raises:
+            ValueError: there is no such form.
+        """
+
+    def compile(self, step: ModelStep, kv: Sequence[KVLayer]) -> Step:
+        """The step over these pages as it runs best: as it is, or recorded once and replayed.
+
+        The other ops from ``embedding`` to ``logits`` may be usable inside of ``step`` only.
+        """
+
+    def embedding(self, token_ids: Tensor, table: Embedding, scale: float = 1.0) -> Tensor:
+        """int64 [T] -> [T, M]: rows of ``table``, times ``scale``."""
 
     def linear(self, x: Tensor, linear: Linear) -> Tensor:
         """[T, M] -> [T, N]."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,9 +26,12 @@ class KVPool:
     gets used costs nothing. A slot that was never written may hold NaN: attention must not read
     beyond a request's ``kv_len``, not even with weight zero, since 0 * NaN is NaN.
 
+    What a page is made of is the business of those who read it; here it is one or several
+    tensors, the sides: K and V, say.
+
     Attributes:
-        k, v: [num_layers, num_pages + 1, page_size, num_kv_heads, head_dim].
-        bytes_per_page: K and V of one page in all layers.
+        sides: each [num_layers, num_pages + 1, *shape of a page].
+        bytes_per_page: one page in all layers.
     """
 
     def __init__(
@@ -35,9 +39,7 @@ class KVPool:
         num_layers: int,
         num_pages: int,
         page_size: int,
-        num_kv_heads: int,
-        head_dim: int,
-        dtype: torch.dtype,
+        sides: Sequence[tuple[tuple[int, ...], torch.dtype]],
         device: torch.device | str = "cpu",
     ) -> None:
         """Reserve the memory.
@@ -47,27 +49,30 @@ class KVPool:
             MemoryError: the device does not have so much memory.
         """
         check_geometry(num_pages, page_size)
-        sizes = {"num_layers": num_layers, "num_kv_heads": num_kv_heads, "head_dim": head_dim}
-        for name, size in sizes.items():
-            if size < 1:
-                raise ValueError(f"{name}: {size} is not positive")
+        if num_layers < 1:
+            raise ValueError(f"num_layers: {num_layers} is not positive")
+        for shape, _ in sides:
+            if not shape or min(shape) < 1:
+                raise ValueError(f"sides: {shape} is no shape of a page")
         self.num_pages = num_pages
         self.page_size = page_size
         self.device = torch.device(device)
-        self.bytes_per_page = 2 * num_layers * page_size * num_kv_heads * head_dim * dtype.itemsize
-        shape = (num_layers, num_pages + 1, page_size, num_kv_heads, head_dim)
+        self.bytes_per_page = num_layers * sum(math.prod(s) * dtype.itemsize for s, dtype in sides)
+        pages = (num_layers, num_pages + 1)
         try:
-            self.k = torch.empty(shape, dtype=dtype, device=self.device)
-            self.v = torch.empty(shape, dtype=dtype, device=self.device)
+            self.sides = [
+                torch.empty((*pages, *shape), dtype=dtype, device=self.device)
+                for shape, dtype in sides
+            ]
         except RuntimeError as error:
             wanted = self.bytes_per_page * (num_pages + 1)
             raise MemoryError(
                 f"num_pages: {num_pages} pages need {wanted} bytes, more than {self.device} has"
             ) from error
 
-    def layer(self, index: int) -> tuple[Tensor, Tensor]:
-        """K and V of one layer, each [num_pages + 1, page_size, num_kv_heads, head_dim]."""
-        return self.k[index], self.v[index]
+    def layer(self, index: int) -> tuple[Tensor, ...]:
+        """One layer's sides, each [num_pages + 1, *shape of a page]."""
+        return tuple(side[index] for side in self.sides)
 
     def copy_pages(self, src: PageIds, dst: PageIds) -> None:
         """Copy page ``src[i]`` to page ``dst[i]`` in all layers.
@@ -82,7 +87,7 @@ class KVPool:
             raise ValueError(f"dst: {len(target)} targets for {len(source)} sources")
         if len(set(target.tolist())) != len(target):
             raise ValueError("dst: a page is named twice")
-        for side in (self.k, self.v):
+        for side in self.sides:
             side[:, target] = side[:, source]
 
     def _page_ids(self, name: str, pages: PageIds) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import random
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import torch
 
 from phloem.constrained import GrammarCompiler, Vocabulary
 from phloem.kernels.ops import Ops
-from phloem.kernels.registry import load_ops
+from phloem.kernels.registry import load_ops, native_runs
 from phloem.radix_cache import KVPool, PagePool, RadixCache
 from phloem.runtime.config import EngineConfig
 from phloem.runtime.engine import EngineCore
@@ -20,8 +21,10 @@ from phloem.runtime.errors import ModelError
 from phloem.runtime.executor import Executor
 from phloem.runtime.generation import Generation
 from phloem.runtime.intake import Intake
-from phloem.runtime.loading.source import load_source
+from phloem.runtime.loading.quantize import QuantizedSource
+from phloem.runtime.loading.source import WeightSource, load_source
 from phloem.runtime.models import Model, load_model
+from phloem.runtime.models.families import is_known
 from phloem.runtime.protocol import ModelInfo
 from phloem.runtime.scheduling.memory import SequenceMemory
 from phloem.runtime.scheduling.scheduler import Limits, Scheduler
@@ -64,21 +67,21 @@ def build(config: EngineConfig) -> LoadedEngine:
 
 def load(config: EngineConfig) -> LoadedModel:
     """Find the model and read its weights and tokenizer."""
-    if config.threads is not None:
-        torch.set_num_threads(config.threads)
-    files = resolve(config.model)
-    device = choose_device(config)
-    ops = load_ops(config.ops)
-    model = load_model(
-        load_source(files), ops, choose_dtype(config, device), device, config.context_length
-    )
+    files, device = resolve(config.model), choose_device(config)
+    source = load_source(files)
+    name = choose_ops(config, source, device)
+    dtype = choose_dtype(config, name, device)
+    ops = make_ops(config, name, dtype)
+    if config.quantization != "none":
+        source = QuantizedSource(source, config.quantization)
+    model = load_model(source, ops, dtype, device, config.context_length)
     return LoadedModel(str(files.path), model, ops, load_tokenizer(files))
 
 
 def assemble(loaded: LoadedModel, config: EngineConfig) -> LoadedEngine:
     """Memory, scheduler and grammars around a loaded model."""
     model, tokenizer = loaded.model, loaded.tokenizer
-    kv = make_kv_pool(config, model)
+    kv = make_kv_pool(config, model, loaded.ops)
     info = describe(config, loaded, kv)
     grammars = GrammarCompiler(vocabulary(tokenizer, model.config.vocab_size))
     core = EngineCore(
@@ -99,18 +102,67 @@ def choose_device(config: EngineConfig) -> torch.device:
     return torch.device(config.device)
 
 
-def choose_dtype(config: EngineConfig, device: torch.device) -> torch.dtype:
-    """bfloat16 where the hardware multiplies it natively, float32 elsewhere."""
+def choose_ops(config: EngineConfig, source: WeightSource, device: torch.device) -> str:
+    """Native ops for models that are defined here, on CPUs; plain torch for the others.
+
+    Raises:
+        ModelError: native ops, or what only they do, were asked for and cannot be had.
+    """
+    obstacle = native_obstacle(config, source, device)
+    if obstacle is None:
+        return "reference" if config.ops == "reference" else "native"
+    if config.ops == "native":
+        raise ModelError(f"ops: native ops cannot run here: {obstacle}")
+    if device.type == "cpu":
+        logger.warning("running on plain torch, several times slower than native ops: %s", obstacle)
+    return "reference"
+
+
+def native_obstacle(
+    config: EngineConfig, source: WeightSource, device: torch.device
+) -> str | None:
+    """Why native ops cannot run this, or None."""
+    if device.type != "cpu":
+        return f"the device is {device}"
+    if not native_runs():
+        return "they were not built when the package was installed (is there a C++ compiler?)"
+    if not is_known(source.config):
+        return f"the architecture {source.config.get('model_type')!r} runs through transformers"
+    return "there are none for float16" if "float16" in (config.dtype, config.kv_dtype) else None
+
+
+def make_ops(config: EngineConfig, name: str, dtype: torch.dtype) -> Ops:
+    """The ops; torch keeps to one thread beside those of the native ops."""
+    if name == "native":
+        torch.set_num_threads(1)
+    else:
+        for option in ("quantization", "cpu_activations", "kv_dtype"):
+            if getattr(config, option) in ("int8", "int4"):
+                raise ModelError(f"{option}: {getattr(config, option)} needs native ops")
+        if config.threads is not None:
+            torch.set_num_threads(config.threads)
+    exact = {"auto": dtype == torch.float32, "int8": False, "float32": True}
+    return load_ops(name, threads=config.threads, exact=exact[config.cpu_activations])
+
+
+def choose_dtype(config: EngineConfig, ops: str, device: torch.device) -> torch.dtype:
+    """bfloat16 where it is multiplied natively, and for native ops, which widen it as they read."""
     if config.dtype != "auto":
         dtype: torch.dtype = getattr(torch, config.dtype)
         return dtype
-    native = device.type == "cuda" or torch.cpu._is_avx512_bf16_supported()
+    native = ops == "native" or device.type == "cuda" or torch.cpu._is_avx512_bf16_supported()
     return torch.bfloat16 if native else torch.float32
 
 
-def make_kv_pool(config: EngineConfig, model: Model) -> KVPool:
+def make_kv_pool(config: EngineConfig, model: Model, ops: Ops) -> KVPool:
     device, shape = model.device, model.kv_geometry
-    token_bytes = shape.bytes_per_token(model.dtype.itemsize)
+    dtype = model.dtype if config.kv_dtype == "auto" else getattr(torch, config.kv_dtype)
+    try:
+        sides = ops.page_sides(config.page_size, shape.num_kv_heads, shape.head_dim, dtype)
+    except ValueError as error:
+        raise ModelError(str(error)) from None
+    page_bytes = shape.num_layers * sum(math.prod(s.shape) * s.dtype.itemsize for s in sides)
+    token_bytes = page_bytes // config.page_size
     tokens = config.kv_tokens or int(free_memory(device) * config.kv_fraction) // token_bytes
     pages = tokens // config.page_size
     if pages < 2:
@@ -122,9 +174,7 @@ def make_kv_pool(config: EngineConfig, model: Model) -> KVPool:
         num_layers=shape.num_layers,
         num_pages=pages,
         page_size=config.page_size,
-        num_kv_heads=shape.num_kv_heads,
-        head_dim=shape.head_dim,
-        dtype=model.dtype,
+        sides=[(side.shape, side.dtype) for side in sides],
         device=device,
     )
 

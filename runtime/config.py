@@ -27,7 +27,25 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Literal["auto", "float32", "bfloat16", "float16"],
         Meta(description="type of activations and dense weights"),
     ] = "auto"
-    ops: Annotated[str, Meta(description="kernel implementation")] = "auto"
+    ops: Annotated[
+        Literal["auto", "native", "reference"],
+        Meta(description="kernels: native ones for CPUs, or plain torch"),
+    ] = "auto"
+    quantization: Annotated[
+        Literal["none", "int8", "int4"],
+        Meta(description="round dense weights at load, in blocks of 32 (native ops)"),
+    ] = "none"
+    cpu_activations: Annotated[
+        Literal["auto", "int8", "float32"],
+        Meta(
+            description="what quantised weights are multiplied with: int8 in blocks of 32, or "
+            "float32, slower and exact (native ops; default: float32 if dtype is)"
+        ),
+    ] = "auto"
+    kv_dtype: Annotated[
+        Literal["auto", "float32", "bfloat16", "float16", "int8"],
+        Meta(description="type of the KV cache (default: dtype; int8 needs native ops)"),
+    ] = "auto"
     context_length: Annotated[
         Positive | None, Meta(description="longest sequence in tokens (default: the model's)")
     ] = None
@@ -57,7 +75,9 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     jump_forward: Annotated[
         bool, Meta(description="compute tokens that a grammar forces in one step")
     ] = True
-    threads: Annotated[Positive | None, Meta(description="CPU threads for kernels")] = None
+    threads: Annotated[
+        Positive | None, Meta(description="CPU threads for kernels (default: physical cores)")
+    ] = None
     random_seed: Annotated[
         int | None, Meta(description="seed of the seeds of requests that bring none")
     ] = None

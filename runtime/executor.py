@@ -25,7 +25,8 @@ class Executor:
         self.ops = ops
         self.kv = kv
         self.vocab_size = model.config.vocab_size
-        self._layers = [kv.layer(index) for index in range(model.kv_geometry.num_layers)]
+        layers = [kv.layer(index) for index in range(model.kv_geometry.num_layers)]
+        self._step = ops.compile(model.logits, layers)
 
     @torch.inference_mode()
     def execute(self, plan: StepPlan, masks: Callable[[], Masks | None]) -> StepResult:
@@ -36,10 +37,9 @@ class Executor:
         """
         if len(plan.copy_source):
             self.kv.copy_pages(plan.copy_source, plan.copy_target)
-        hidden = self.model.forward(
-            self._to_device(plan.token_ids), self._batch(plan), self._layers
+        logits = self._step(
+            self._to_device(plan.token_ids), self._batch(plan), self._to_device(plan.logit_rows)
         )
-        logits = self.model.logits(hidden, self._to_device(plan.logit_rows))
         return self._choose(logits, plan, masks())
 
     def _batch(self, plan: StepPlan) -> RaggedBatch:

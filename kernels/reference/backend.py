@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 
 from phloem.kernels.batch import RaggedBatch
-from phloem.kernels.ops import KVLayer
+from phloem.kernels.ops import KVLayer, ModelStep, PageSide, Step
 from phloem.kernels.reference import activation, mask, norm, rope, sampling
 from phloem.kernels.reference import linear as linears
 from phloem.kernels.reference.attention import attention
@@ -18,7 +21,11 @@ class ReferenceOps:
 
     name = "reference"
 
+    block_kinds: frozenset[str] = frozenset()
+
     prepare_linear = staticmethod(linears.prepare_linear)
+    prepare_embedding = staticmethod(linears.prepare_embedding)
+    tied_linear = staticmethod(linears.tied_linear)
     embedding = staticmethod(linears.embedding)
     linear = staticmethod(linears.linear)
     logits = staticmethod(linears.logits)
@@ -34,6 +41,18 @@ class ReferenceOps:
         self._scratch = Scratch()
         self._batch: RaggedBatch | None = None
         self._tiles: dict[tuple[int, int | None], list[Tile]] = {}
+
+    def page_sides(
+        self, page_size: int, heads: int, size: int, dtype: torch.dtype
+    ) -> tuple[PageSide, ...]:
+        """K and V, each [page_size, K, D], in a floating-point type."""
+        if not dtype.is_floating_point:
+            raise ValueError(f"kv_dtype: the reference ops have no {dtype}")
+        return (PageSide((page_size, heads, size), dtype),) * 2
+
+    def compile(self, step: ModelStep, kv: Sequence[KVLayer]) -> Step:
+        """The step itself."""
+        return lambda token_ids, batch, rows: step(token_ids, batch, kv, rows)
 
     def attention(
         self,

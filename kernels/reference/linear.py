@@ -7,39 +7,73 @@ then has the same bits whatever the number of rows, which MKL does not give.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from phloem.kernels.ops import Linear
+from phloem.kernels.blocks import StoredWeight
+from phloem.kernels.ops import Embedding, Linear
 
 PACKS = hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
 """Whether torch was built with oneDNN."""
 
 
-def prepare_linear(weight: Tensor, bias: Tensor | None = None) -> Linear:
-    """Pack ``weight`` [N, M] where that helps, else keep it as it is."""
-    if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        shapes = (tuple(weight.shape), None if bias is None else tuple(bias.shape))
-        raise ValueError(f"a linear map needs weight [N, M] and bias [N], not {shapes}")
+def prepare_linear(parts: Sequence[StoredWeight], bias: Tensor | None = None) -> Linear:
+    """Stack the weights [N_i, M], and pack them where that helps.
+
+    Raises:
+        ValueError: the shapes do not fit together.
+        TypeError: a weight is in blocks.
+    """
+    weight = stack([dense(part) for part in parts])
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ValueError(f"a bias {tuple(bias.shape)} does not fit a weight {tuple(weight.shape)}")
     if weight.device.type == "cpu" and weight.dtype == torch.float32 and PACKS:
         weight = torch.ops.mkldnn._reorder_linear_weight(weight)
     return Linear(weight, bias)
 
 
+def dense(weight: StoredWeight) -> Tensor:
+    if not isinstance(weight, Tensor):
+        raise TypeError(f"the reference has no {weight.kind} blocks")
+    if weight.ndim != 2:
+        raise ValueError(f"a weight is [N, M], not {tuple(weight.shape)}")
+    return weight
+
+
+def stack(weights: list[Tensor]) -> Tensor:
+    if len({weight.shape[1] for weight in weights}) != 1:
+        shapes = [tuple(weight.shape) for weight in weights]
+        raise ValueError(f"weights {shapes} are not maps of one input")
+    return weights[0] if len(weights) == 1 else torch.cat(weights)
+
+
+def prepare_embedding(weight: StoredWeight) -> Embedding:
+    """The table as it is."""
+    return Embedding(dense(weight))
+
+
+def tied_linear(embedding: Embedding) -> Linear:
+    """A packed copy of the table."""
+    return prepare_linear([embedding.weight])
+
+
 def linear(x: Tensor, linear: Linear) -> Tensor:
     """x W^T + b for x [..., M]."""
-    if linear.weight.is_mkldnn:
+    weight: Tensor = linear.weight
+    if weight.is_mkldnn:
         packed: Tensor = torch.ops.mkldnn._linear_pointwise(
-            x, linear.weight, linear.bias, "none", [], ""
+            x, weight, linear.bias, "none", [], ""
         )
         return packed
-    return F.linear(x, linear.weight, linear.bias)
+    return F.linear(x, weight, linear.bias)
 
 
-def embedding(token_ids: Tensor, weight: Tensor, scale: float = 1.0) -> Tensor:
-    """Rows of ``weight``, scaled."""
-    rows = F.embedding(token_ids, weight)
+def embedding(token_ids: Tensor, table: Embedding, scale: float = 1.0) -> Tensor:
+    """Rows of the table, scaled."""
+    rows = F.embedding(token_ids, table.weight)
     return rows if scale == 1.0 else rows * scale
 
 

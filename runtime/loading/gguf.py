@@ -11,6 +11,7 @@ from gguf.constants import GGMLQuantizationType as Kind
 from gguf.quants import dequantize
 from torch import Tensor
 
+from phloem.kernels.blocks import Blocks
 from phloem.runtime.errors import ModelError
 from phloem.runtime.loading.gguf_config import hf_config
 from phloem.runtime.loading.gguf_file import Bytes, GGUFFile, TensorInfo, read_gguf
@@ -53,6 +54,13 @@ class GGUFSource:
         else:
             tensor = torch.from_numpy(_dequantized(rows, kind))
         return tensor - 1 if is_shifted_norm(self._architecture, name) else tensor
+
+    def blocks(self, name: str) -> Blocks | None:
+        """See WeightSource.blocks; a view of the file, or a copy where rows change places."""
+        kind, rows = self.raw(name)
+        if kind not in QUANTIZED or rows.ndim != 2:
+            return None
+        return Blocks(kind.name, rows, self._file.tensors[self._stored[name]].shape[-1])
 
     def raw(self, name: str) -> tuple[Kind, Bytes]:
         """Storage type and stored bytes, uint8 [rows..., bytes of a row], rows in HF's order.

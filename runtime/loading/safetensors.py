@@ -8,6 +8,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from phloem.kernels.blocks import Blocks
 from phloem.runtime.errors import ModelError
 from phloem.runtime.loading.json_file import read_json
 
@@ -42,6 +43,10 @@ class SafetensorsSource:
         except SafetensorError as error:
             raise ModelError(f"{self._folder / shard}: tensor {name}: {error}") from error
         return tensor
+
+    def blocks(self, name: str) -> Blocks | None:
+        """None: safetensors hold no blocks."""
+        return None
 
     def _single(self) -> dict[str, str]:
         return dict.fromkeys(self._open(SINGLE), SINGLE)

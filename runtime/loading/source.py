@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from phloem.kernels.blocks import Blocks
 from phloem.runtime.loading.gguf import GGUFSource
 from phloem.runtime.loading.safetensors import SafetensorsSource
 from phloem.runtime.store import ModelFiles
@@ -29,6 +30,9 @@ class WeightSource(Protocol):
         Raises:
             ModelError: there is no tensor ``name``, or it cannot be read.
         """
+
+    def blocks(self, name: str) -> Blocks | None:
+        """The matrix ``name`` as it is stored, if that is in quantised blocks."""
 
 
 def load_source(files: ModelFiles) -> WeightSource:

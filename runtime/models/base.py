@@ -41,8 +41,10 @@ class Model(Protocol):
     @property
     def device(self) -> torch.device: ...
 
-    def forward(self, token_ids: Tensor, batch: RaggedBatch, kv: Sequence[KVLayer]) -> Tensor:
-        """int64 [T] -> final hidden states [T, M]; writes the tokens' K and V."""
+    def logits(
+        self, token_ids: Tensor, batch: RaggedBatch, kv: Sequence[KVLayer], rows: Tensor
+    ) -> Tensor:
+        """Compute tokens int64 [T], write their K and V, and score what follows some of them.
 
-    def logits(self, hidden: Tensor, rows: Tensor) -> Tensor:
-        """Rows int64 [L] of ``hidden`` -> float32 [L, V]."""
+        ``rows`` int64 [L] are rows of the batch; returns float32 [L, V].
+        """

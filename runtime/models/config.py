@@ -93,7 +93,3 @@ class KVGeometry:
     num_layers: int
     num_kv_heads: int
     head_dim: int
-
-    def bytes_per_token(self, element_size: int) -> int:
-        """Bytes of K and V in all layers."""
-        return 2 * self.num_layers * self.num_kv_heads * self.head_dim * element_size

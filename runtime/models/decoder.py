@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from phloem.kernels.batch import RaggedBatch
-from phloem.kernels.ops import KVLayer, Linear, Ops
+from phloem.kernels.ops import Embedding, KVLayer, Linear, Ops
 from phloem.runtime.models.config import KVGeometry, ModelConfig
 from phloem.runtime.models.rope import rope_table
 from phloem.runtime.models.weights import Weights
@@ -43,7 +43,7 @@ class Decoder:
 
     config: ModelConfig
     ops: Ops
-    embedding: Tensor
+    embedding: Embedding
     layers: tuple[Layer, ...]
     norm: Tensor
     head: Linear
@@ -55,8 +55,15 @@ class Decoder:
         c = self.config
         return KVGeometry(c.num_layers, c.num_kv_heads, c.head_dim)
 
-    def forward(self, token_ids: Tensor, batch: RaggedBatch, kv: Sequence[KVLayer]) -> Tensor:
-        """See Model.forward. Each norm is fused with the addition before it."""
+    def logits(
+        self, token_ids: Tensor, batch: RaggedBatch, kv: Sequence[KVLayer], rows: Tensor
+    ) -> Tensor:
+        """See Model.logits."""
+        hidden = self._hidden(token_ids, batch, kv)
+        return self.ops.logits(hidden, rows, self.head, self.config.logit_softcap)
+
+    def _hidden(self, token_ids: Tensor, batch: RaggedBatch, kv: Sequence[KVLayer]) -> Tensor:
+        """Final hidden states [T, M]. Each norm is fused with the addition before it."""
         ops, eps = self.ops, self.config.norm_eps
         residual = ops.embedding(token_ids, self.embedding, self.config.embedding_scale)
         x = ops.rms_norm(residual, self.layers[0].attention_norm, eps)
@@ -97,10 +104,6 @@ class Decoder:
     def _normed(self, x: Tensor, norm: Tensor | None) -> Tensor:
         return x if norm is None else self.ops.rms_norm(x, norm, self.config.norm_eps)
 
-    def logits(self, hidden: Tensor, rows: Tensor) -> Tensor:
-        """See Model.logits."""
-        return self.ops.logits(hidden, rows, self.head, self.config.logit_softcap)
-
 
 def load_decoder(weights: Weights, config: ModelConfig) -> Decoder:
     """Read the weights into their places.
@@ -108,11 +111,10 @@ def load_decoder(weights: Weights, config: ModelConfig) -> Decoder:
     Raises:
         ModelError: a tensor is missing, has another shape, or has no place.
     """
-    shape = (config.vocab_size, config.hidden_size)
-    embedding = weights.tensor("model.embed_tokens.weight", *shape)
+    embedding = weights.embedding("model.embed_tokens", config.vocab_size, config.hidden_size)
     if config.tie_embeddings:
         weights.ignore("lm_head.weight")
-        head = weights.ops.prepare_linear(embedding)
+        head = weights.ops.tied_linear(embedding)
     else:
         head = weights.linear(["lm_head"], [config.vocab_size], config.hidden_size, bias=False)
     decoder = Decoder(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
-from phloem.kernels.ops import Linear, Ops
+from phloem.kernels.blocks import StoredWeight
+from phloem.kernels.ops import Embedding, Linear, Ops
 from phloem.runtime.errors import ModelError
 from phloem.runtime.loading.source import WeightSource
 
@@ -32,21 +35,33 @@ class Weights:
             ModelError: it is missing, or has another shape.
         """
         value = self._source.get(name)
-        if tuple(value.shape) != shape:
-            raise ModelError(f"tensor {name} has shape {list(value.shape)}, not {list(shape)}")
-        self._unread.discard(name)
+        self._take(name, value.shape, shape)
         return value.to(device=self.device, dtype=dtype or self.dtype)
+
+    def weight(self, name: str, out: int, inner: int) -> StoredWeight:
+        """A matrix: in the blocks it is stored in, if the ops take those, else as ``tensor``."""
+        blocks = self._source.blocks(name)
+        if blocks is None or blocks.kind not in self.ops.block_kinds:
+            return self.tensor(name, out, inner)
+        self._take(name, blocks.shape, (out, inner))
+        return blocks
 
     def linear(self, names: list[str], outs: list[int], inner: int, *, bias: bool) -> Linear:
         """Linear maps of the same input, stacked into one."""
-        weight = [
-            self.tensor(f"{name}.weight", out, inner) for name, out in zip(names, outs, strict=True)
+        parts = [
+            self.weight(f"{name}.weight", out, inner) for name, out in zip(names, outs, strict=True)
         ]
         biases = [self.tensor(f"{n}.bias", o) for n, o in zip(names, outs, strict=True) if bias]
-        return self.ops.prepare_linear(
-            weight[0] if len(weight) == 1 else torch.cat(weight),
-            torch.cat(biases) if biases else None,
-        )
+        return self.ops.prepare_linear(parts, torch.cat(biases) if biases else None)
+
+    def embedding(self, name: str, rows: int, inner: int) -> Embedding:
+        """A table of rows."""
+        return self.ops.prepare_embedding(self.weight(f"{name}.weight", rows, inner))
+
+    def _take(self, name: str, found: Sequence[int], shape: tuple[int, ...]) -> None:
+        if tuple(found) != shape:
+            raise ModelError(f"tensor {name} has shape {list(found)}, not {list(shape)}")
+        self._unread.discard(name)
 
     def ignore(self, name: str) -> None:
         """Say that a tensor is not needed."""

@@ -26,7 +26,7 @@ OPS = ReferenceOps()
 
 @pytest.mark.parametrize("shape", [(96, 64), (37, 50), (300, 1536), (2000, 48)])
 def test_linear(shape: tuple[int, int]) -> None:
-    linear = OPS.prepare_linear(torch.randn(shape), torch.randn(shape[0]))
+    linear = OPS.prepare_linear([torch.randn(shape)], torch.randn(shape[0]))
     x = torch.randn(300, shape[1])
     whole = OPS.linear(x, linear)
     for rows in (1, 2, 3, 5, 8, 17, 64, 129):

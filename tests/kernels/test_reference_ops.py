@@ -80,7 +80,7 @@ def rotate(heads: Tensor, angles: Tensor) -> Tensor:
 def test_linear_and_logits(dtype: torch.dtype, bias: Tensor | None) -> None:
     weight, x = torch.randn(30, 64).to(dtype), torch.randn(9, 128).to(dtype)[:, 32:96]
     bias = None if bias is None else bias.to(dtype)
-    linear = OPS.prepare_linear(weight, bias)
+    linear = OPS.prepare_linear([weight], bias)
     exact = x.double() @ weight.double().T + (0 if bias is None else bias.double())
     torch.testing.assert_close(
         OPS.linear(x, linear).double(), exact, rtol=TOLERANCE[dtype], atol=10 * TOLERANCE[dtype]
@@ -96,11 +96,12 @@ def test_linear_and_logits(dtype: torch.dtype, bias: Tensor | None) -> None:
 
 def test_a_linear_map_needs_matching_shapes() -> None:
     with pytest.raises(ValueError, match=r"\(3,\)"):
-        OPS.prepare_linear(torch.zeros(2, 4), torch.zeros(3))
+        OPS.prepare_linear([torch.zeros(2, 4)], torch.zeros(3))
 
 
 def test_embedding() -> None:
     weight = torch.randn(10, 4)
     ids = torch.tensor([3, 0, 3])
-    assert torch.equal(OPS.embedding(ids, weight), weight[ids])
-    assert torch.equal(OPS.embedding(ids, weight, math.sqrt(2)), weight[ids] * math.sqrt(2))
+    table = OPS.prepare_embedding(weight)
+    assert torch.equal(OPS.embedding(ids, table), weight[ids])
+    assert torch.equal(OPS.embedding(ids, table, math.sqrt(2)), weight[ids] * math.sqrt(2))

@@ -61,8 +61,8 @@ class PagedRunner:
             for request, count in spans
             for token in request.tokens[request.computed : request.computed + count]
         ]
-        hidden = self.model.forward(torch.tensor(tokens), batch, self.kv)
-        logits = self.model.logits(hidden, torch.arange(len(tokens)))
+        rows = torch.arange(len(tokens))
+        logits = self.model.logits(torch.tensor(tokens), batch, self.kv, rows)
         for (request, count), rows in zip(
             spans, logits.split([count for _, count in spans]), strict=True
         ):

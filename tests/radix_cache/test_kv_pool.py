@@ -5,19 +5,22 @@ import torch
 
 from phloem.radix_cache import KVPool
 
-SHAPE = {"num_layers": 2, "num_pages": 4, "page_size": 8, "num_kv_heads": 3, "head_dim": 5}
+SHAPE = {"num_layers": 2, "num_pages": 4, "page_size": 8}
 
 
-def make(**changes: int) -> KVPool:
-    return KVPool(**{**SHAPE, **changes}, dtype=torch.float32)
+def make(heads: int = 3, dim: int = 5, **changes: int) -> KVPool:
+    sizes = {**SHAPE, **changes}
+    side = (sizes["page_size"], heads, dim), torch.float32
+    return KVPool(**sizes, sides=[side, side])
 
 
 def numbered() -> KVPool:
     """Page p of layer l is full of 10 l + p in K, and of its negative in V."""
     kv = make()
     values = torch.tensor([[10.0 * layer + page for page in range(5)] for layer in range(2)])
-    kv.k[:] = values[:, :, None, None, None]
-    kv.v[:] = -kv.k
+    k, v = kv.sides
+    k[:] = values[:, :, None, None, None]
+    v[:] = -k
     return kv
 
 
@@ -27,34 +30,35 @@ def test_a_layer_is_a_view_with_the_scratch_page() -> None:
     assert k.shape == v.shape == (5, 8, 3, 5)
     k.fill_(1.0)
     v.fill_(2.0)
-    assert bool((kv.k[1] == 1.0).all())
-    assert bool((kv.v[1] == 2.0).all())
+    assert bool((kv.sides[0][1] == 1.0).all())
+    assert bool((kv.sides[1][1] == 2.0).all())
 
 
 def test_bytes_per_page() -> None:
     kv = make()
-    assert kv.bytes_per_page * (kv.num_pages + 1) == kv.k.nbytes + kv.v.nbytes
+    assert kv.bytes_per_page * (kv.num_pages + 1) == sum(side.nbytes for side in kv.sides)
 
 
 @pytest.mark.parametrize("as_type", [list, tuple, np.array])
 def test_copies_reach_all_layers(as_type: type) -> None:
     kv = numbered()
     kv.copy_pages(as_type([0, 1]), as_type([2, 3]))
-    assert kv.k[:, :, 0, 0, 0].tolist() == [[0, 1, 0, 1, 4], [10, 11, 10, 11, 14]]
-    assert torch.equal(kv.v, -kv.k)
+    k, v = kv.sides
+    assert k[:, :, 0, 0, 0].tolist() == [[0, 1, 0, 1, 4], [10, 11, 10, 11, 14]]
+    assert torch.equal(v, -k)
 
 
 def test_a_page_may_be_source_and_target() -> None:
     kv = numbered()
     kv.copy_pages([0, 1, 2], [1, 2, 0])
-    assert kv.k[0, :, 0, 0, 0].tolist() == [2, 0, 1, 3, 4]
+    assert kv.sides[0][0, :, 0, 0, 0].tolist() == [2, 0, 1, 3, 4]
 
 
 def test_copying_nothing_changes_nothing() -> None:
     kv = numbered()
-    before = kv.k.clone()
+    before = kv.sides[0].clone()
     kv.copy_pages([], [])
-    assert torch.equal(kv.k, before)
+    assert torch.equal(kv.sides[0], before)
 
 
 @pytest.mark.parametrize(
@@ -77,13 +81,18 @@ def test_a_size_must_be_positive(field: str) -> None:
         make(**{field: 0})
 
 
+def test_a_page_must_have_a_shape() -> None:
+    with pytest.raises(ValueError, match="sides"):
+        make(heads=0)
+
+
 def test_more_memory_than_an_address_space_is_refused() -> None:
     with pytest.raises(MemoryError, match="num_pages"):
-        make(num_pages=2**31 - 2, head_dim=2**24)
+        make(num_pages=2**31 - 2, dim=2**24)
 
 
 def test_memory_is_not_touched_before_use() -> None:
     before = psutil.Process().memory_info().rss
-    kv = make(num_pages=2**14, head_dim=2**8)
-    assert kv.k.nbytes + kv.v.nbytes > 2**29
+    kv = make(num_pages=2**14, dim=2**8)
+    assert sum(side.nbytes for side in kv.sides) > 2**29
     assert psutil.Process().memory_info().rss - before < 2**26

@@ -42,13 +42,12 @@ class TransformersModel:
         setattr(module, module.base_model_prefix, self._recall)
         self._head = module
 
-    def forward(self, token_ids: Tensor, batch: RaggedBatch, kv: Sequence[KVLayer]) -> Tensor:
-        """See Model.forward."""
-        with answered_by(PagedAnswer(self._ops, batch, kv)):
-            return hidden_states(self._decoder, token_ids, batch.positions)
-
-    def logits(self, hidden: Tensor, rows: Tensor) -> Tensor:
+    def logits(
+        self, token_ids: Tensor, batch: RaggedBatch, kv: Sequence[KVLayer], rows: Tensor
+    ) -> Tensor:
         """See Model.logits."""
+        with answered_by(PagedAnswer(self._ops, batch, kv)):
+            hidden = hidden_states(self._decoder, token_ids, batch.positions)
         self._recall.hidden = hidden[rows][None]
         logits: Tensor = self._head(input_ids=rows[None], use_cache=False).logits[0]
         return logits.float()

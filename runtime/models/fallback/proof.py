@@ -117,7 +117,7 @@ def span_logits(model: TransformersModel, ids: Tensor, spans: Sequence[int]) -> 
             page_table=torch.arange(pages, dtype=torch.int32, device=ids.device)[None],
             page_size=PAGE_SIZE,
         )
-        hidden = model.forward(ids[start : start + count], batch, kv)
-        logits.append(model.logits(hidden, torch.arange(count, device=ids.device)))
+        rows = torch.arange(count, device=ids.device)
+        logits.append(model.logits(ids[start : start + count], batch, kv, rows))
         start += count
     return torch.cat(logits)

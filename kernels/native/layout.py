@@ -1,0 +1,102 @@
+"""Which forms of each value are kept, and in which buffers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from phloem.kernels.native.engine import Matrix
+from phloem.kernels.native.library import BF16, F32, I8
+from phloem.kernels.native.tape import (
+    Attention,
+    Convert,
+    Gate,
+    GatedLinear,
+    Instruction,
+    Linear,
+    Logits,
+    Norm,
+    View,
+    reads,
+)
+
+ALWAYS_FLOAT = Norm, Gate, Attention
+"""Instructions that work in floats, and derive the other forms from those."""
+WRITE_ANY_FORM = Norm, Gate, GatedLinear, Attention, Convert
+
+
+def form_for(matrix: Matrix, exact: bool) -> int:
+    """The form in which a linear map reads its inputs."""
+    if matrix.kind == "BF16":
+        return BF16
+    return I8 if matrix.is_quantized and not exact else F32
+
+
+def input_form(instruction: Instruction, exact: bool) -> int:
+    """The form in which an instruction reads."""
+    if isinstance(instruction, Linear | GatedLinear | Logits):
+        return form_for(instruction.matrix, exact)
+    return F32
+
+
+def convert_where_needed(instructions: Sequence[Instruction], exact: bool) -> list[Instruction]:
+    """Put a Convert after each instruction whose readers want forms that it cannot write."""
+    wanted = wanted_forms(instructions, exact)
+    complete: list[Instruction] = []
+    for instruction in instructions:
+        complete.append(instruction)
+        out = getattr(instruction, "out", None)
+        writes_any = isinstance(instruction, WRITE_ANY_FORM)
+        if out is not None and not writes_any and wanted[out.value] - {F32}:
+            complete.append(Convert(out, out))
+    return complete
+
+
+def wanted_forms(instructions: Sequence[Instruction], exact: bool) -> dict[int, set[int]]:
+    """The forms of each value that somebody reads, or that its writer needs."""
+    wanted: defaultdict[int, set[int]] = defaultdict(set)
+    for instruction in instructions:
+        for view in reads(instruction):
+            form = input_form(instruction, exact)
+            adds_in_place = isinstance(instruction, Linear) and view == instruction.out
+            wanted[view.value].add(F32 if adds_in_place else form)
+        if isinstance(instruction, ALWAYS_FLOAT):
+            wanted[instruction.out.value].add(F32)
+    return wanted
+
+
+@dataclass(slots=True)
+class Buffers:
+    """Buffers by (value, form); a buffer is used again once its value was read for the last time.
+
+    Attributes:
+        rows: bytes of a row of each buffer, in the order of their numbers.
+        at: the buffer of each value and form.
+    """
+
+    rows: list[int] = field(default_factory=list)
+    at: dict[tuple[int, int], int] = field(default_factory=dict)
+    _free: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def take(self, value: int, form: int, row: int) -> None:
+        free = self._free[row]
+        if free:
+            self.at[value, form] = free.pop()
+            return
+        self.at[value, form] = len(self.rows)
+        self.rows.append(row)
+
+    def release(self, value: int, form: int) -> None:
+        buffer = self.at[value, form]
+        self._free[self.rows[buffer]].append(buffer)
+
+
+def last_reads(instructions: Sequence[Instruction]) -> dict[int, int]:
+    """Value -> index of the instruction that touches it last."""
+    last: dict[int, int] = {}
+    for index, instruction in enumerate(instructions):
+        out = getattr(instruction, "out", None)
+        for view in (*reads(instruction), *([out] if isinstance(out, View) else [])):
+            last[view.value] = index
+    return last

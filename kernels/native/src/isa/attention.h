@@ -1,0 +1,344 @@
+// Attention over pages, in chunks of CHUNK keys that begin at fixed positions.
+//
+// A chunk's maximum, sum and weighted values are computed by themselves and merged in the order of
+// the chunks. So a query's result has the same bits whoever computes its chunks, next to whatever
+// other queries: keys that a query does not see have weight zero, which adds nothing.
+#pragma once
+
+#include "../kernels.h"
+#include "simd.h"
+
+namespace PHLOEM_ISA {
+
+using phloem::AttentionTask;
+using phloem::CHUNK;
+using phloem::Heads;
+using phloem::KV;
+using phloem::MergeTask;
+using phloem::MOST_HEAD;
+using phloem::MOST_QUERIES;
+using phloem::Pages;
+using phloem::STATE;
+
+constexpr int64_t KEYS = 16;  // of a block: one vector of scores
+constexpr int KEY_PARTS = KEYS / LANES;
+constexpr int QUERY_GROUP = 4;
+
+// How each kind of page is read. A step is what one load of K covers: a pair of dimensions, or one.
+template <KV K>
+struct Reader;
+
+template <>
+struct Reader<KV::BF16> {
+  static constexpr int64_t DIMS = 2, BYTES = 4;  // of a step and key
+  static int32_t encode(const float* q, int64_t step) {
+    return int32_t(float_to_bf16(q[2 * step]) | uint32_t(float_to_bf16(q[2 * step + 1])) << 16);
+  }
+  static vpairs keys(const uint8_t* p) { return load_pairs(p); }
+  static vf dot(vf acc, vpairs k, int32_t q) { return dot_pairs(acc, k, uint32_t(q)); }
+  static vf values(const uint8_t* p) { return load_bf16((const uint16_t*)p); }
+};
+
+template <>
+struct Reader<KV::F32> {
+  static constexpr int64_t DIMS = 1, BYTES = 4;
+  static int32_t encode(const float* q, int64_t step) {
+    int32_t bits;
+    std::memcpy(&bits, q + step, 4);
+    return bits;
+  }
+  static vf keys(const uint8_t* p) { return load((const float*)p); }
+  static vf dot(vf acc, vf k, int32_t q) {
+    float value;
+    std::memcpy(&value, &q, 4);
+    return fma(k, set1(value), acc);
+  }
+  static vf values(const uint8_t* p) { return load((const float*)p); }
+};
+
+template <>
+struct Reader<KV::I8> {
+  static constexpr int64_t DIMS = 1, BYTES = 1;
+  static int32_t encode(const float* q, int64_t step) { return Reader<KV::F32>::encode(q, step); }
+  static vf keys(const uint8_t* p) { return load_i8((const int8_t*)p); }
+  static vf dot(vf acc, vf k, int32_t q) { return Reader<KV::F32>::dot(acc, k, q); }
+  static vf values(const uint8_t* p) { return load_i8((const int8_t*)p); }
+};
+
+// The queries of a task's rows that share a KV head, and what they have gathered.
+struct Queries {
+  int64_t count;
+  int64_t width;  // of the rows below that belong to a query
+  int64_t seen_from[MOST_QUERIES], seen_to[MOST_QUERIES];  // positions
+  float highest[MOST_QUERIES], total[MOST_QUERIES];
+  alignas(64) float scores[MOST_QUERIES][CHUNK];
+  float all_highest[MOST_QUERIES], all_total[MOST_QUERIES];
+  alignas(64) int32_t encoded_rows[MOST_QUERIES * MOST_HEAD];
+  alignas(64) float value_rows[MOST_QUERIES * MOST_HEAD];  // of this chunk
+  alignas(64) float all_value_rows[MOST_QUERIES * MOST_HEAD];
+
+  int32_t* encoded(int64_t n) { return encoded_rows + n * width; }
+  float* values(int64_t n) { return value_rows + n * width; }
+  float* all_values(int64_t n) { return all_value_rows + n * width; }
+};
+
+// A chunk's keys in the pages of one head.
+struct Chunk {
+  int64_t start, keys;
+  const uint8_t* k[CHUNK / KEYS];  // of each block of 16 keys
+  int64_t pitch[CHUNK / KEYS];     // bytes from step to step
+  const uint8_t* v[CHUNK];
+  alignas(64) float k_scale[CHUNK], v_scale[CHUNK];
+  alignas(64) uint8_t gathered[CHUNK * MOST_HEAD * 4];
+};
+
+template <KV K>
+static void find_chunk(const AttentionTask& task, int64_t start, int64_t keys, Chunk& chunk) {
+  using R = Reader<K>;
+  const Pages& pages = task.pages;
+  const int64_t page = pages.page, value_bytes = pages.padded * pages.element();
+  const int64_t steps = pages.padded / R::DIMS;
+  chunk.start = start;
+  chunk.keys = keys;
+  for (int64_t i = 0; i < keys; i += page - (start + i) % page) {
+    const int64_t at = (start + i) % page;
+    const uint8_t* base = pages.head(task.page_table[(start + i) / page], task.head);
+    const int64_t here = keys - i < page - at ? keys - i : page - at;
+    const float* scales = (const float*)(base + 2 * pages.side_bytes());
+    for (int64_t j = 0; j < here; j++) {
+      chunk.v[i + j] = base + pages.side_bytes() + (at + j) * value_bytes;
+      if constexpr (K == KV::I8) {
+        chunk.k_scale[i + j] = scales[at + j];
+        chunk.v_scale[i + j] = scales[page + at + j];
+      }
+    }
+    if (page >= KEYS) {
+      for (int64_t j = 0; j < here; j += KEYS) {
+        chunk.k[(i + j) / KEYS] = base + (at + j) * R::BYTES;
+        chunk.pitch[(i + j) / KEYS] = page * R::BYTES;
+      }
+    } else {  // small pages: put 16 keys side by side
+      uint8_t* to = chunk.gathered + i / KEYS * KEYS * steps * R::BYTES;
+      chunk.k[i / KEYS] = to;
+      chunk.pitch[i / KEYS] = KEYS * R::BYTES;
+      for (int64_t s = 0; s < steps; s++)
+        std::memcpy(to + (s * KEYS + i % KEYS) * R::BYTES, base + (s * page + at) * R::BYTES,
+                    size_t(here * R::BYTES));
+    }
+  }
+}
+
+// Scores of N queries with B blocks of keys.
+template <KV K, int N, int B>
+static inline __attribute__((always_inline)) void score_blocks(Queries& q, int64_t first,
+                                                               const Chunk& chunk, int64_t block,
+                                                               int64_t steps) {
+  using R = Reader<K>;
+  for (int part = 0; part < KEY_PARTS; part++) {
+    vf acc[N][B];
+    for (int n = 0; n < N; n++)
+      for (int b = 0; b < B; b++) acc[n][b] = zero();
+    const int32_t* query[N];
+    for (int n = 0; n < N; n++) query[n] = q.encoded(first + n);
+    const uint8_t* k[B];
+    for (int b = 0; b < B; b++) k[b] = chunk.k[block + b] + part * LANES * R::BYTES;
+    for (int64_t s = 0; s < steps; s++) {
+#pragma GCC unroll 4
+      for (int b = 0; b < B; b++) {
+        const auto keys = R::keys(k[b] + s * chunk.pitch[block + b]);
+#pragma GCC unroll 8
+        for (int n = 0; n < N; n++) acc[n][b] = R::dot(acc[n][b], keys, query[n][s]);
+      }
+    }
+    for (int n = 0; n < N; n++)
+      for (int b = 0; b < B; b++) {
+        const int64_t at = (block + b) * KEYS + part * LANES;
+        vf score = acc[n][b];
+        if constexpr (K == KV::I8) score = mul(score, load(chunk.k_scale + at));
+        store(q.scores[first + n] + at, score);
+      }
+  }
+}
+
+template <KV K, int N>
+static void score(Queries& q, int64_t first, const Chunk& chunk, int64_t steps) {
+  const int64_t blocks = (chunk.keys + KEYS - 1) / KEYS;
+  int64_t block = 0;
+  for (; block + 2 <= blocks; block += 2) score_blocks<K, N, 2>(q, first, chunk, block, steps);
+  if (block < blocks) score_blocks<K, N, 1>(q, first, chunk, block, steps);
+}
+
+// Turns query n's scores into weights, its maximum and their sum.
+static void weigh(Queries& q, int64_t n, const Chunk& chunk, float cap) {
+  float* s = q.scores[n];
+  const int64_t width = phloem::round_up(chunk.keys, KEYS);
+  const int64_t end = q.seen_to[n] - chunk.start, begin = q.seen_from[n] - chunk.start;
+  q.total[n] = 0;
+  if (end <= 0 || begin >= chunk.keys) {
+    std::memset(s, 0, size_t(width) * 4);
+    return;
+  }
+  if (cap > 0)
+    for (int64_t i = 0; i < width; i += LANES)
+      store(s + i, mul(tanh(div(load(s + i), set1(cap))), set1(cap)));
+  for (int64_t i = 0; i < begin; i++) s[i] = -INFINITY;
+  for (int64_t i = end; i < width; i++) s[i] = -INFINITY;
+  vf most = load(s);
+  for (int64_t i = LANES; i < width; i += LANES) most = max(most, load(s + i));
+  q.highest[n] = reduce_max(most);
+  vf sum = zero();
+  for (int64_t i = 0; i < width; i += LANES) {
+    const vf weight = exp(sub(load(s + i), set1(q.highest[n])));
+    store(s + i, weight);
+    sum = add(sum, weight);
+  }
+  q.total[n] = reduce_add(sum);
+}
+
+// Weighted values of N queries, C vectors of columns from `column` on.
+template <KV K, int N, int C>
+static inline __attribute__((always_inline)) void sum_values(Queries& q, int64_t first,
+                                                             const Chunk& chunk, int64_t column,
+                                                             int64_t bytes) {
+  vf acc[N][C];
+  for (int n = 0; n < N; n++)
+    for (int c = 0; c < C; c++) acc[n][c] = zero();
+  for (int64_t i = 0; i < chunk.keys; i++) {
+    vf value[C];
+    for (int c = 0; c < C; c++) value[c] = Reader<K>::values(chunk.v[i] + (column + c * LANES) * bytes);
+#pragma GCC unroll 4
+    for (int n = 0; n < N; n++) {
+      float weight = q.scores[first + n][i];
+      if constexpr (K == KV::I8) weight *= chunk.v_scale[i];
+#pragma GCC unroll 4
+      for (int c = 0; c < C; c++) acc[n][c] = fma(value[c], set1(weight), acc[n][c]);
+    }
+  }
+  for (int n = 0; n < N; n++)
+    for (int c = 0; c < C; c++) store(q.values(first + n) + column + c * LANES, acc[n][c]);
+}
+
+template <KV K, int N>
+static void gather_values(Queries& q, int64_t first, const Chunk& chunk, int64_t padded, int64_t bytes) {
+  constexpr int WIDE = LANES == 16 ? 4 : 2;
+  int64_t column = 0;
+  for (; column + WIDE * LANES <= padded; column += WIDE * LANES)
+    sum_values<K, N, WIDE>(q, first, chunk, column, bytes);
+  for (; column < padded; column += LANES) sum_values<K, N, 1>(q, first, chunk, column, bytes);
+}
+
+template <class Body>
+static void in_groups(int64_t count, Body body) {
+  int64_t n = 0;
+  for (; n + QUERY_GROUP <= count; n += QUERY_GROUP) body(Count<QUERY_GROUP>(), n);
+  if (count - n == 3) body(Count<3>(), n);
+  if (count - n == 2) body(Count<2>(), n);
+  if (count - n == 1) body(Count<1>(), n);
+}
+
+// Adds a chunk's (highest, total, values) to those gathered so far.
+static void merge_state(float& highest, float& total, float* values, float chunk_highest,
+                        float chunk_total, const float* chunk_values, int64_t size) {
+  if (chunk_total == 0) return;
+  if (total == 0) {
+    highest = chunk_highest;
+    total = chunk_total;
+    std::memcpy(values, chunk_values, size_t(size) * 4);
+    return;
+  }
+  const float most = chunk_highest > highest ? chunk_highest : highest;
+  const float old_factor = std::exp(highest - most), new_factor = std::exp(chunk_highest - most);
+  total = total * old_factor + chunk_total * new_factor;
+  highest = most;
+  for (int64_t i = 0; i < size; i += LANES) {
+    const int64_t left = size - i;
+    const vf added = mul(load_part(chunk_values + i, left), set1(new_factor));
+    store_part(values + i, fma(load_part(values + i, left), set1(old_factor), added), left);
+  }
+}
+
+static void finish(const float* values, float total, float* out, int64_t size) {
+  const vf inverse = set1(1.0f / total);
+  for (int64_t i = 0; i < size; i += LANES)
+    store_part(out + i, mul(load_part(values + i, size - i), inverse), size - i);
+}
+
+template <KV K>
+static void attend_rows(const AttentionTask& task, int64_t first, int64_t last, Queries& q, Chunk& chunk) {
+  using R = Reader<K>;
+  const Pages& pages = task.pages;
+  const int64_t size = pages.size, steps = pages.padded / R::DIMS;
+  const int64_t group = task.q_heads / pages.heads, first_head = task.head * group;
+  const int64_t state = size + STATE;
+  q.count = (last - first) * group;
+  q.width = pages.padded;
+  const auto each = [&](auto body) {
+    for (int64_t m = first; m < last; m++)
+      for (int64_t g = 0; g < group; g++) body((m - first) * group + g, m, first_head + g);
+  };
+  each([&](int64_t n, int64_t m, int64_t head) {
+    float scaled[MOST_HEAD] = {};
+    const float* from = task.q.data + m * task.q.stride + head * size;
+    for (int64_t i = 0; i < size; i++) scaled[i] = from[i] * task.scale;
+    for (int64_t s = 0; s < steps; s++) q.encoded(n)[s] = R::encode(scaled, s);
+    q.seen_to[n] = task.position + (m - task.first) + 1;
+    q.seen_from[n] = task.window > 0 && q.seen_to[n] > task.window ? q.seen_to[n] - task.window : 0;
+    q.all_total[n] = 0;
+  });
+  const int64_t end = q.seen_to[q.count - 1];
+  for (int64_t c = task.first_chunk; c < task.last_chunk && c * CHUNK < end; c++) {
+    const int64_t start = c * CHUNK;
+    find_chunk<K>(task, start, end - start < CHUNK ? end - start : CHUNK, chunk);
+    in_groups(q.count, [&](auto n, int64_t at) { score<K, decltype(n)::value>(q, at, chunk, steps); });
+    for (int64_t n = 0; n < q.count; n++) weigh(q, n, chunk, task.softcap);
+    in_groups(q.count, [&](auto n, int64_t at) {
+      gather_values<K, decltype(n)::value>(q, at, chunk, pages.padded, pages.element());
+    });
+    each([&](int64_t n, int64_t m, int64_t head) {
+      if (!task.partial) {
+        merge_state(q.all_highest[n], q.all_total[n], q.all_values(n), q.highest[n], q.total[n],
+                    q.values(n), size);
+        return;
+      }
+      float* to = task.partial + ((c * task.partial_rows + m - task.first) * task.q_heads + head) * state;
+      std::memcpy(to, q.values(n), size_t(size) * 4);
+      to[size] = q.highest[n];
+      to[size + 1] = q.total[n];
+    });
+  }
+  if (!task.partial)
+    each([&](int64_t n, int64_t m, int64_t head) {
+      finish(q.all_values(n), q.all_total[n], task.out.data + m * task.out.stride + head * size, size);
+    });
+}
+
+static void attention(const AttentionTask& task) {
+  static thread_local Queries queries;
+  static thread_local Chunk chunk;
+  const int64_t group = task.q_heads / task.pages.heads;
+  const int64_t rows = group < 16 ? 16 / group : 1;
+  for (int64_t m = task.first; m < task.last; m += rows) {
+    const int64_t last = m + rows < task.last ? m + rows : task.last;
+    switch (task.pages.kind) {
+      case KV::BF16: attend_rows<KV::BF16>(task, m, last, queries, chunk); break;
+      case KV::F32: attend_rows<KV::F32>(task, m, last, queries, chunk); break;
+      case KV::I8: attend_rows<KV::I8>(task, m, last, queries, chunk); break;
+    }
+  }
+}
+
+static void merge(const MergeTask& task) {
+  const int64_t size = task.size, state = size + STATE;
+  alignas(64) float values[MOST_HEAD];
+  for (int64_t h = 0; h < task.q_heads; h++) {
+    float highest = 0, total = 0;
+    for (int64_t c = task.first_chunk; c < task.last_chunk; c++) {
+      const float* from =
+          task.partial + ((c * task.partial_rows + task.row) * task.q_heads + h) * state;
+      merge_state(highest, total, values, from[size], from[size + 1], from, size);
+    }
+    finish(values, total, task.out + h * size, size);
+  }
+}
+
+}  // namespace PHLOEM_ISA

@@ -1,0 +1,85 @@
+// A block of each format in registers: codes, and what makes weights of them.
+#pragma once
+
+#include "../matrix.h"
+#include "codes.h"
+
+namespace PHLOEM_ISA {
+
+using phloem::BLOCK;
+using phloem::Format;
+using phloem::TILE;
+
+constexpr bool has_4bit_codes(Format f) {
+  return f == Format::Q4 || f == Format::Q4M || f == Format::Q4K;
+}
+
+// weight = scale[half] * code + minimum[half]; all formats but Q6K have equal halves.
+struct Scales {
+  vf scale[2], minimum[2];
+};
+
+struct Block {
+  Codes codes;
+  Scales scales;
+};
+
+static inline Scales both_halves(vf scale, vf minimum) { return {{scale, scale}, {minimum, minimum}}; }
+
+// `head` is the superblock's head, for the formats that have one.
+template <Format F>
+static inline Scales load_scales(const uint8_t* p, const uint8_t* head, int part) {
+  const int row = part * LANES;
+  const auto half = [&](const uint8_t* at) { return load_half((const uint16_t*)at + row); };
+  if constexpr (F == Format::Q4 || F == Format::Q8) {
+    const vf scale = half(p);
+    return both_halves(scale, mul(scale, set1(F == Format::Q4 ? -8.0f : -128.0f)));
+  } else if constexpr (F == Format::Q4M || F == Format::Q8M) {
+    return both_halves(half(p), half(p + 32));
+  } else if constexpr (F == Format::Q6K) {
+    const vf first = load((const float*)p + row), second = load((const float*)p + TILE + row);
+    return {{first, second}, {mul(first, set1(-32.0f)), mul(second, set1(-32.0f))}};
+  } else {
+    const vf scale = mul(half(head), load_u8(p + row));
+    const vf minimum = mul(half(head + 32), load_u8(p + TILE + row));
+    return both_halves(scale, sub(zero(), minimum));
+  }
+}
+
+template <Format F>
+static inline Block load_block(const uint8_t* p, const uint8_t* head, int part) {
+  if constexpr (has_4bit_codes(F)) return {load_codes4(p, part), load_scales<F>(p + 256, head, part)};
+  return {load_codes8(p, part), load_scales<F>(p + 512, head, part)};
+}
+
+template <Format F>
+static inline vi dot(const Codes& c, const int8_t* x) {
+  if constexpr (has_4bit_codes(F)) return dot4(c, x);
+  return dot8(c, x);
+}
+
+// Calls body(b, block) for the blocks of a tile in order.
+template <Format F, class Body>
+static inline __attribute__((always_inline)) void each_block(const uint8_t* tile, int64_t blocks,
+                                                             int part, Body body) {
+  const uint8_t* head = nullptr;
+  for (int64_t b = 0; b < blocks; b++) {
+    if constexpr (phloem::has_super(F)) {
+      if (b % phloem::SUPER == 0) {
+        head = tile;
+        tile += phloem::SUPER_HEAD;
+      }
+    }
+    const Block block = load_block<F>(tile, head, part);
+    tile += phloem::block_bytes(F);
+    body(b, block);
+  }
+}
+
+// Weight of input 4 g + j for the part's rows.
+static inline vf weight(const Block& block, int g, int j) {
+  const int half = g / (GROUPS / 2);
+  return fma(block.scales.scale[half], code(block.codes, g, j), block.scales.minimum[half]);
+}
+
+}  // namespace PHLOEM_ISA

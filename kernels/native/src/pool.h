@@ -1,0 +1,56 @@
+// Threads that work off the stages of a job, task by task.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace phloem {
+
+// Stages run one after the other; a stage's tasks run in any order on any thread.
+class Job {
+ public:
+  virtual ~Job() = default;
+  virtual int64_t stages() const = 0;
+  virtual int64_t tasks(int64_t stage) const = 0;
+  virtual void run(int64_t stage, int64_t task) = 0;
+};
+
+// A stage is over when its tasks are done, not when all threads have seen it: a thread that the
+// system took off its core holds up others by the task in its hands at most, and finds out by the
+// run's number that it has missed something. Idle threads spin for some microseconds, then sleep.
+class Pool {
+ public:
+  static constexpr int64_t MOST_STAGES = 8192;
+
+  // `threads` counts the one that calls `run`.
+  explicit Pool(int threads);
+  ~Pool();
+
+  int threads() const { return int(workers_.size()) + 1; }
+
+  // Not for several threads at once. Returns when every task was run.
+  void run(Job& job);
+
+ private:
+  struct Stage {  // run number in the upper half, count in the lower
+    std::atomic<uint64_t> left{0};     // tasks that nobody took yet
+    std::atomic<uint64_t> pending{0};  // tasks that are not done
+  };
+
+  void serve();
+  uint32_t next_run(uint32_t seen);
+  void work(uint32_t run);
+  bool work_on(int64_t stage, uint32_t run);
+
+  std::unique_ptr<Stage[]> stages_;
+  std::atomic<int64_t> count_{0};
+  Job* job_ = nullptr;
+  std::atomic<uint32_t> run_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace phloem
