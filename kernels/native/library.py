@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from ctypes import POINTER, Structure, c_char_p, c_double, c_float, c_int32, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
 
-PATH = Path(__file__).with_name("libphloem.so")
+PATH = Path(os.environ.get("PHLOEM_LIBRARY") or Path(__file__).with_name("libphloem.so"))
+"""Where the library is; the variable names another build of it, one with a sanitizer, say."""
 
 FORMS = 3
 F32, BF16, I8 = range(FORMS)

@@ -128,35 +128,34 @@ static void find_chunk(const AttentionTask& task, int64_t start, int64_t keys, C
   }
 }
 
-// Scores of N queries with B blocks of keys.
-template <KV K, int N, int B>
-static inline __attribute__((always_inline)) void score_blocks(Queries& q, int64_t first,
-                                                               const Chunk& chunk, int64_t block,
-                                                               int64_t steps) {
+static inline vf scaled_scores(vf score, const float* scales, bool scale) {
+  return scale ? mul(score, load(scales)) : score;
+}
+
+// Scores of some queries with one block of keys, or with two, which hides latencies.
+template <KV K, bool TWO, int... n>
+static inline PHLOEM_INLINE void score_blocks(Queries& q, int64_t first, const Chunk& chunk,
+                                              int64_t block, int64_t steps, ints<n...>) {
   using R = Reader<K>;
+  const int32_t* query[] = {q.encoded(first + n)...};
+  const int64_t pitch = chunk.pitch[block], next = TWO ? block + 1 : block;
   for (int part = 0; part < KEY_PARTS; part++) {
-    vf acc[N][B];
-    for (int n = 0; n < N; n++)
-      for (int b = 0; b < B; b++) acc[n][b] = zero();
-    const int32_t* query[N];
-    for (int n = 0; n < N; n++) query[n] = q.encoded(first + n);
-    const uint8_t* k[B];
-    for (int b = 0; b < B; b++) k[b] = chunk.k[block + b] + part * LANES * R::BYTES;
-    for (int64_t s = 0; s < steps; s++) {
-#pragma GCC unroll 4
-      for (int b = 0; b < B; b++) {
-        const auto keys = R::keys(k[b] + s * chunk.pitch[block + b]);
-#pragma GCC unroll 8
-        for (int n = 0; n < N; n++) acc[n][b] = R::dot(acc[n][b], keys, query[n][s]);
+    const uint8_t* k0 = chunk.k[block] + part * LANES * R::BYTES;
+    const uint8_t* k1 = chunk.k[next] + part * LANES * R::BYTES;
+    vf one[] = {(void(n), zero())...}, two[] = {(void(n), zero())...};
+    for (int64_t s = 0; s < steps; s++, k0 += pitch, k1 += pitch) {
+      const auto keys0 = R::keys(k0);
+      ((one[n] = R::dot(one[n], keys0, query[n][s])), ...);
+      if constexpr (TWO) {
+        const auto keys1 = R::keys(k1);
+        ((two[n] = R::dot(two[n], keys1, query[n][s])), ...);
       }
     }
-    for (int n = 0; n < N; n++)
-      for (int b = 0; b < B; b++) {
-        const int64_t at = (block + b) * KEYS + part * LANES;
-        vf score = acc[n][b];
-        if constexpr (K == KV::I8) score = mul(score, load(chunk.k_scale + at));
-        store(q.scores[first + n] + at, score);
-      }
+    const int64_t at = block * KEYS + part * LANES;
+    constexpr bool SCALED = K == KV::I8;
+    (store(q.scores[first + n] + at, scaled_scores(one[n], chunk.k_scale + at, SCALED)), ...);
+    if constexpr (TWO)
+      (store(q.scores[first + n] + at + KEYS, scaled_scores(two[n], chunk.k_scale + at + KEYS, SCALED)), ...);
   }
 }
 
@@ -164,8 +163,8 @@ template <KV K, int N>
 static void score(Queries& q, int64_t first, const Chunk& chunk, int64_t steps) {
   const int64_t blocks = (chunk.keys + KEYS - 1) / KEYS;
   int64_t block = 0;
-  for (; block + 2 <= blocks; block += 2) score_blocks<K, N, 2>(q, first, chunk, block, steps);
-  if (block < blocks) score_blocks<K, N, 1>(q, first, chunk, block, steps);
+  for (; block + 2 <= blocks; block += 2) score_blocks<K, true>(q, first, chunk, block, steps, upto<N>());
+  if (block < blocks) score_blocks<K, false>(q, first, chunk, block, steps, upto<N>());
 }
 
 // Turns query n's scores into weights, its maximum and their sum.
@@ -195,27 +194,23 @@ static void weigh(Queries& q, int64_t n, const Chunk& chunk, float cap) {
   q.total[n] = reduce_add(sum);
 }
 
-// Weighted values of N queries, C vectors of columns from `column` on.
-template <KV K, int N, int C>
-static inline __attribute__((always_inline)) void sum_values(Queries& q, int64_t first,
-                                                             const Chunk& chunk, int64_t column,
-                                                             int64_t bytes) {
-  vf acc[N][C];
-  for (int n = 0; n < N; n++)
-    for (int c = 0; c < C; c++) acc[n][c] = zero();
-  for (int64_t i = 0; i < chunk.keys; i++) {
-    vf value[C];
-    for (int c = 0; c < C; c++) value[c] = Reader<K>::values(chunk.v[i] + (column + c * LANES) * bytes);
-#pragma GCC unroll 4
-    for (int n = 0; n < N; n++) {
-      float weight = q.scores[first + n][i];
-      if constexpr (K == KV::I8) weight *= chunk.v_scale[i];
-#pragma GCC unroll 4
-      for (int c = 0; c < C; c++) acc[n][c] = fma(value[c], set1(weight), acc[n][c]);
-    }
+template <KV K>
+static inline PHLOEM_INLINE vf weight_of(const float* weights, const Chunk& chunk, int64_t i) {
+  return set1(K == KV::I8 ? weights[i] * chunk.v_scale[i] : weights[i]);
+}
+
+// Weighted values of some queries: C vectors of columns from `column` on, i = n * C + c.
+template <KV K, int C, int... i>
+static inline PHLOEM_INLINE void sum_values(Queries& q, int64_t first, const Chunk& chunk,
+                                            int64_t column, int64_t bytes, ints<i...>) {
+  const float* weights[] = {q.scores[first + i / C]...};
+  vf acc[] = {(void(i), zero())...};
+  for (int64_t key = 0; key < chunk.keys; key++) {
+    const uint8_t* row = chunk.v[key] + column * bytes;
+    const vf value[] = {Reader<K>::values(row + i % C * LANES * bytes)...};
+    ((acc[i] = fma(value[i % C], weight_of<K>(weights[i], chunk, key), acc[i])), ...);
   }
-  for (int n = 0; n < N; n++)
-    for (int c = 0; c < C; c++) store(q.values(first + n) + column + c * LANES, acc[n][c]);
+  (store(q.values(first + i / C) + column + i % C * LANES, acc[i]), ...);
 }
 
 template <KV K, int N>
@@ -223,8 +218,9 @@ static void gather_values(Queries& q, int64_t first, const Chunk& chunk, int64_t
   constexpr int WIDE = LANES == 16 ? 4 : 2;
   int64_t column = 0;
   for (; column + WIDE * LANES <= padded; column += WIDE * LANES)
-    sum_values<K, N, WIDE>(q, first, chunk, column, bytes);
-  for (; column < padded; column += LANES) sum_values<K, N, 1>(q, first, chunk, column, bytes);
+    sum_values<K, WIDE>(q, first, chunk, column, bytes, upto<N * WIDE>());
+  for (; column < padded; column += LANES)
+    sum_values<K, 1>(q, first, chunk, column, bytes, upto<N>());
 }
 
 template <class Body>
@@ -313,8 +309,10 @@ static void attend_rows(const AttentionTask& task, int64_t first, int64_t last, 
 }
 
 static void attention(const AttentionTask& task) {
-  static thread_local Queries queries;
-  static thread_local Chunk chunk;
+  static thread_local Queries thread_queries;
+  static thread_local Chunk thread_chunk;
+  Queries& queries = opaque(thread_queries);
+  Chunk& chunk = opaque(thread_chunk);
   const int64_t group = task.q_heads / task.pages.heads;
   const int64_t rows = group < 16 ? 16 / group : 1;
   for (int64_t m = task.first; m < task.last; m += rows) {

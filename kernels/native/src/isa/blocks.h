@@ -58,23 +58,29 @@ static inline vi dot(const Codes& c, const int8_t* x) {
   return dot8(c, x);
 }
 
-// Calls body(b, block) for the blocks of a tile in order.
-template <Format F, class Body>
-static inline __attribute__((always_inline)) void each_block(const uint8_t* tile, int64_t blocks,
-                                                             int part, Body body) {
-  const uint8_t* head = nullptr;
-  for (int64_t b = 0; b < blocks; b++) {
+// The blocks of a tile one after the other.
+template <Format F>
+class BlockReader {
+ public:
+  BlockReader(const uint8_t* tile, int part) : at_(tile), part_(part) {}
+
+  PHLOEM_INLINE Block next(int64_t b) {  // b counts the blocks from 0
     if constexpr (phloem::has_super(F)) {
       if (b % phloem::SUPER == 0) {
-        head = tile;
-        tile += phloem::SUPER_HEAD;
+        head_ = at_;
+        at_ += phloem::SUPER_HEAD;
       }
     }
-    const Block block = load_block<F>(tile, head, part);
-    tile += phloem::block_bytes(F);
-    body(b, block);
+    const uint8_t* at = at_;
+    at_ += phloem::block_bytes(F);
+    return load_block<F>(at, head_, part_);
   }
-}
+
+ private:
+  const uint8_t* at_;
+  const uint8_t* head_ = nullptr;
+  int part_;
+};
 
 // Weight of input 4 g + j for the part's rows.
 static inline vf weight(const Block& block, int g, int j) {

@@ -15,22 +15,18 @@ struct Codes {
   __m512i group[GROUPS];
 };
 
-static inline Codes load_codes4(const uint8_t* p, int) {
-  const __m512i low = _mm512_set1_epi8(15);
-  Codes c;
-  for (int g = 0; g < 4; g++) {
-    const __m512i both = _mm512_loadu_si512(p + 64 * g);
-    c.group[g] = _mm512_and_si512(both, low);
-    c.group[g + 4] = _mm512_and_si512(_mm512_srli_epi16(both, 4), low);
-  }
-  return c;
+template <int... g>
+static inline Codes nibbles(const uint8_t* p, ints<g...>) {
+  const __m512i low = _mm512_set1_epi8(15), both[] = {_mm512_loadu_si512(p + 64 * g)...};
+  return {{_mm512_and_si512(both[g], low)..., _mm512_and_si512(_mm512_srli_epi16(both[g], 4), low)...}};
 }
+static inline Codes load_codes4(const uint8_t* p, int) { return nibbles(p, upto<4>()); }
 
-static inline Codes load_codes8(const uint8_t* p, int) {
-  Codes c;
-  for (int g = 0; g < GROUPS; g++) c.group[g] = _mm512_loadu_si512(p + 64 * g);
-  return c;
+template <int... g>
+static inline Codes bytes(const uint8_t* p, ints<g...>) {
+  return {{_mm512_loadu_si512(p + 64 * g)...}};
 }
+static inline Codes load_codes8(const uint8_t* p, int) { return bytes(p, upto<GROUPS>()); }
 
 // Byte j of the rows' codes of group g, as floats.
 static inline vf code(const Codes& c, int g, int j) {
@@ -46,42 +42,48 @@ static inline __m512i four(const int8_t* x, int g) {
 #if defined(PHLOEM_VNNI)
 
 // Two chains hide the instruction's latency; integers add up alike in any order.
-template <int FIRST, int LAST>
-static inline vi dot_range(const Codes& c, const int8_t* x) {
+template <int FIRST, int... i>
+static inline vi dot_pairs_of_groups(const Codes& c, const int8_t* x, ints<i...>) {
   vi even = _mm512_setzero_si512(), odd = even;
-  for (int g = FIRST; g < LAST; g += 2) {
-    even = _mm512_dpbusd_epi32(even, c.group[g], four(x, g));
-    odd = _mm512_dpbusd_epi32(odd, c.group[g + 1], four(x, g + 1));
-  }
+  ((even = _mm512_dpbusd_epi32(even, c.group[FIRST + 2 * i], four(x, FIRST + 2 * i)),
+    odd = _mm512_dpbusd_epi32(odd, c.group[FIRST + 2 * i + 1], four(x, FIRST + 2 * i + 1))),
+   ...);
   return _mm512_add_epi32(even, odd);
 }
 template <int FIRST, int LAST>
-static inline vi dot4_range(const Codes& c, const int8_t* x) { return dot_range<FIRST, LAST>(c, x); }
+static inline vi dot8_range(const Codes& c, const int8_t* x) {
+  return dot_pairs_of_groups<FIRST>(c, x, upto<(LAST - FIRST) / 2>());
+}
 template <int FIRST, int LAST>
-static inline vi dot8_range(const Codes& c, const int8_t* x) { return dot_range<FIRST, LAST>(c, x); }
+static inline vi dot4_range(const Codes& c, const int8_t* x) { return dot8_range<FIRST, LAST>(c, x); }
 
 #else
 
 // Codes below 16: eight sums of two products each stay below 2^15.
+template <int FIRST, int... i>
+static inline __m512i nibble_sums(const Codes& c, const int8_t* x, ints<i...>) {
+  __m512i sum = _mm512_setzero_si512();
+  ((sum = _mm512_add_epi16(sum, _mm512_maddubs_epi16(c.group[FIRST + i], four(x, FIRST + i)))), ...);
+  return sum;
+}
 template <int FIRST, int LAST>
 static inline vi dot4_range(const Codes& c, const int8_t* x) {
-  __m512i sum = _mm512_setzero_si512();
-  for (int g = FIRST; g < LAST; g++)
-    sum = _mm512_add_epi16(sum, _mm512_maddubs_epi16(c.group[g], four(x, g)));
-  return _mm512_madd_epi16(sum, _mm512_set1_epi16(1));
+  return _mm512_madd_epi16(nibble_sums<FIRST>(c, x, upto<LAST - FIRST>()), _mm512_set1_epi16(1));
 }
 // Codes of 8 bits as two of 4 bits, for the same reason.
+template <int... g>
+static inline Codes low_halves(const Codes& c, ints<g...>) {
+  return {{_mm512_and_si512(c.group[g], _mm512_set1_epi8(15))...}};
+}
+template <int... g>
+static inline Codes high_halves(const Codes& c, ints<g...>) {
+  return {{_mm512_and_si512(_mm512_srli_epi16(c.group[g], 4), _mm512_set1_epi8(15))...}};
+}
 template <int FIRST, int LAST>
 static inline vi dot8_range(const Codes& c, const int8_t* x) {
-  const __m512i low = _mm512_set1_epi8(15);
-  __m512i lows = _mm512_setzero_si512(), highs = lows;
-  for (int g = FIRST; g < LAST; g++) {
-    const __m512i high = _mm512_and_si512(_mm512_srli_epi16(c.group[g], 4), low);
-    lows = _mm512_add_epi16(lows, _mm512_maddubs_epi16(_mm512_and_si512(c.group[g], low), four(x, g)));
-    highs = _mm512_add_epi16(highs, _mm512_maddubs_epi16(high, four(x, g)));
-  }
-  return _mm512_add_epi32(_mm512_madd_epi16(lows, _mm512_set1_epi16(1)),
-                          _mm512_madd_epi16(highs, _mm512_set1_epi16(16)));
+  const __m512i low = nibble_sums<FIRST>(low_halves(c, upto<GROUPS>()), x, upto<LAST - FIRST>());
+  const __m512i high = nibble_sums<FIRST>(high_halves(c, upto<GROUPS>()), x, upto<LAST - FIRST>());
+  return _mm512_add_epi32(_mm512_madd_epi16(low, _mm512_set1_epi16(1)), _mm512_madd_epi16(high, _mm512_set1_epi16(16)));
 }
 
 #endif
@@ -94,23 +96,21 @@ struct Codes {
   __m256i group[GROUPS];
 };
 
-static inline Codes load_codes4(const uint8_t* p, int part) {
-  const __m256i low = _mm256_set1_epi8(15);
-  Codes c;
-  for (int g = 0; g < 4; g++) {
-    const __m256i both = _mm256_loadu_si256((const __m256i*)(p + 64 * g + 32 * part));
-    c.group[g] = _mm256_and_si256(both, low);
-    c.group[g + 4] = _mm256_and_si256(_mm256_srli_epi16(both, 4), low);
-  }
-  return c;
+static inline __m256i half_tile(const uint8_t* p, int g, int part) {
+  return _mm256_loadu_si256((const __m256i*)(p + 64 * g + 32 * part));
 }
+template <int... g>
+static inline Codes nibbles(const uint8_t* p, int part, ints<g...>) {
+  const __m256i low = _mm256_set1_epi8(15), both[] = {half_tile(p, g, part)...};
+  return {{_mm256_and_si256(both[g], low)..., _mm256_and_si256(_mm256_srli_epi16(both[g], 4), low)...}};
+}
+static inline Codes load_codes4(const uint8_t* p, int part) { return nibbles(p, part, upto<4>()); }
 
-static inline Codes load_codes8(const uint8_t* p, int part) {
-  Codes c;
-  for (int g = 0; g < GROUPS; g++)
-    c.group[g] = _mm256_loadu_si256((const __m256i*)(p + 64 * g + 32 * part));
-  return c;
+template <int... g>
+static inline Codes bytes(const uint8_t* p, int part, ints<g...>) {
+  return {{half_tile(p, g, part)...}};
 }
+static inline Codes load_codes8(const uint8_t* p, int part) { return bytes(p, part, upto<GROUPS>()); }
 
 // Byte j of the rows' codes of group g, as floats.
 static inline vf code(const Codes& c, int g, int j) {
@@ -124,25 +124,30 @@ static inline __m256i four(const int8_t* x, int g) {
 }
 
 // Codes below 16: eight sums of two products each stay below 2^15.
+template <int FIRST, int... i>
+static inline __m256i nibble_sums(const Codes& c, const int8_t* x, ints<i...>) {
+  __m256i sum = _mm256_setzero_si256();
+  ((sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(c.group[FIRST + i], four(x, FIRST + i)))), ...);
+  return sum;
+}
 template <int FIRST, int LAST>
 static inline vi dot4_range(const Codes& c, const int8_t* x) {
-  __m256i sum = _mm256_setzero_si256();
-  for (int g = FIRST; g < LAST; g++)
-    sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(c.group[g], four(x, g)));
-  return _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
+  return _mm256_madd_epi16(nibble_sums<FIRST>(c, x, upto<LAST - FIRST>()), _mm256_set1_epi16(1));
 }
 // Codes of 8 bits as two of 4 bits, for the same reason.
+template <int... g>
+static inline Codes low_halves(const Codes& c, ints<g...>) {
+  return {{_mm256_and_si256(c.group[g], _mm256_set1_epi8(15))...}};
+}
+template <int... g>
+static inline Codes high_halves(const Codes& c, ints<g...>) {
+  return {{_mm256_and_si256(_mm256_srli_epi16(c.group[g], 4), _mm256_set1_epi8(15))...}};
+}
 template <int FIRST, int LAST>
 static inline vi dot8_range(const Codes& c, const int8_t* x) {
-  const __m256i low = _mm256_set1_epi8(15);
-  __m256i lows = _mm256_setzero_si256(), highs = lows;
-  for (int g = FIRST; g < LAST; g++) {
-    const __m256i high = _mm256_and_si256(_mm256_srli_epi16(c.group[g], 4), low);
-    lows = _mm256_add_epi16(lows, _mm256_maddubs_epi16(_mm256_and_si256(c.group[g], low), four(x, g)));
-    highs = _mm256_add_epi16(highs, _mm256_maddubs_epi16(high, four(x, g)));
-  }
-  return _mm256_add_epi32(_mm256_madd_epi16(lows, _mm256_set1_epi16(1)),
-                          _mm256_madd_epi16(highs, _mm256_set1_epi16(16)));
+  const __m256i low = nibble_sums<FIRST>(low_halves(c, upto<GROUPS>()), x, upto<LAST - FIRST>());
+  const __m256i high = nibble_sums<FIRST>(high_halves(c, upto<GROUPS>()), x, upto<LAST - FIRST>());
+  return _mm256_add_epi32(_mm256_madd_epi16(low, _mm256_set1_epi16(1)), _mm256_madd_epi16(high, _mm256_set1_epi16(16)));
 }
 
 #else

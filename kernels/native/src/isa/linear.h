@@ -1,6 +1,6 @@
-// Linear maps: tiles of 16 outputs for up to MT rows at a time.
+// Linear maps: tiles of 16 outputs for up to MOST_ROWS rows at a time.
 //
-// A row's sums are added in the order of the blocks whatever MT is and whatever other rows there
+// A row's sums are added in the order of the blocks however many rows are taken together and whatever other rows there
 // are, so its result has the same bits alone and in any batch.
 #pragma once
 
@@ -30,131 +30,109 @@ static inline CodedRow coded_row(const Rows& x, int64_t m, int64_t inputs) {
   return {(const int8_t*)row, scales, scales + inputs / BLOCK};
 }
 
-template <int MT>
+// What a kernel makes for M rows: LANES outputs each.
+template <int M>
 struct Sums {
-  vf row[MT];
+  vf row[M];
 };
 
-template <Format F, int MT>
-static inline __attribute__((always_inline)) Sums<MT> coded_sums(const Matrix& w, int64_t tile,
-                                                                 int part, const Rows& x,
-                                                                 int64_t m0) {
-  CodedRow rows[MT];
-  Sums<MT> acc;
-  for (int m = 0; m < MT; m++) rows[m] = coded_row(x, m0 + m, w.inputs), acc.row[m] = zero();
-  each_block<F>(w.tile(tile), w.inputs / BLOCK, part, [&](int64_t b, const Block& block) {
-#pragma GCC unroll 16
-    for (int m = 0; m < MT; m++) {
-      const int8_t* codes = rows[m].codes + b * BLOCK;
-      const vf scale = set1(rows[m].scales[b]);
-      if constexpr (F == Format::Q6K) {
-        const vi low = dot8_range<0, 4>(block.codes, codes);
-        const vi high = dot8_range<4, 8>(block.codes, codes);
-        int32_t total[2] = {0, 0};
-        for (int k = 0; k < BLOCK; k++) total[k / 16] += codes[k];
-        vf sum = mul(block.scales.scale[0], to_float(low));
-        sum = fma(block.scales.scale[1], to_float(high), sum);
-        sum = fma(block.scales.minimum[0], set1(float(total[0])), sum);
-        sum = fma(block.scales.minimum[1], set1(float(total[1])), sum);
-        acc.row[m] = fma(scale, sum, acc.row[m]);
-      } else {
-        const vf sum = to_float(dot<F>(block.codes, codes));
-        acc.row[m] = fma(sum, mul(block.scales.scale[0], scale), acc.row[m]);
-        acc.row[m] = fma(block.scales.minimum[0], set1(rows[m].sums[b]), acc.row[m]);
-      }
-    }
-  });
-  return acc;
+template <Format F>
+static inline PHLOEM_INLINE vf add_block(vf acc, const Block& block, const CodedRow& row, int64_t b) {
+  const int8_t* codes = row.codes + b * BLOCK;
+  const vf scale = set1(row.scales[b]);
+  const Scales& s = block.scales;
+  if constexpr (F == Format::Q6K) {
+    int32_t total[2] = {0, 0};
+    for (int k = 0; k < BLOCK; k++) total[k / 16] += codes[k];
+    vf sum = mul(s.scale[0], to_float(dot8_range<0, 4>(block.codes, codes)));
+    sum = fma(s.scale[1], to_float(dot8_range<4, 8>(block.codes, codes)), sum);
+    sum = fma(s.minimum[0], set1(float(total[0])), sum);
+    sum = fma(s.minimum[1], set1(float(total[1])), sum);
+    return fma(scale, sum, acc);
+  }
+  acc = fma(to_float(dot<F>(block.codes, codes)), mul(s.scale[0], scale), acc);
+  return fma(s.minimum[0], set1(row.sums[b]), acc);
 }
 
-// Weights decoded to floats, activations in full precision; two chains of sums hide latencies.
-template <Format F, int MT>
-static inline __attribute__((always_inline)) Sums<MT> exact_sums(const Matrix& w, int64_t tile,
-                                                                 int part, const Rows& x,
-                                                                 int64_t m0) {
-  vf even[MT], odd[MT];
-  for (int m = 0; m < MT; m++) even[m] = odd[m] = zero();
-  each_block<F>(w.tile(tile), w.inputs / BLOCK, part, [&](int64_t b, const Block& block) {
+template <Format F, int... m>
+static inline PHLOEM_INLINE Sums<sizeof...(m)> coded_sums(const Matrix& w, int64_t tile, int part,
+                                                          const Rows& x, int64_t m0, ints<m...>) {
+  const CodedRow rows[] = {coded_row(x, m0 + m, w.inputs)...};
+  BlockReader<F> reader(w.tile(tile), part);
+  vf acc[] = {(void(m), zero())...};
+  for (int64_t b = 0; b < w.inputs / BLOCK; b++) {
+    const Block block = reader.next(b);
+    ((acc[m] = add_block<F>(acc[m], block, rows[m], b)), ...);
+  }
+  return {{acc[m]...}};
+}
+
+// Weights decoded to floats, activations in full precision. Here and below, two chains of sums a
+// row hide the latency of the additions.
+template <Format F, int... m>
+static inline PHLOEM_INLINE Sums<sizeof...(m)> exact_sums(const Matrix& w, int64_t tile, int part,
+                                                          const Rows& x, int64_t m0, ints<m...>) {
+  const float* in[] = {(const float*)x.row(m0 + m)...};
+  BlockReader<F> reader(w.tile(tile), part);
+  vf even[] = {(void(m), zero())...}, odd[] = {(void(m), zero())...};
+  for (int64_t b = 0; b < w.inputs / BLOCK; b++) {
+    const Block block = reader.next(b);
     for (int g = 0; g < GROUPS; g++)
       for (int j = 0; j < 4; j += 2) {
         const vf first = weight(block, g, j), second = weight(block, g, j + 1);
-        for (int m = 0; m < MT; m++) {
-          const float* row = (const float*)x.row(m0 + m) + b * BLOCK + 4 * g + j;
-          even[m] = fma(first, set1(row[0]), even[m]);
-          odd[m] = fma(second, set1(row[1]), odd[m]);
-        }
+        const int64_t k = b * BLOCK + 4 * g + j;
+        ((even[m] = fma(first, set1(in[m][k]), even[m])), ...);
+        ((odd[m] = fma(second, set1(in[m][k + 1]), odd[m])), ...);
       }
-  });
-  Sums<MT> acc;
-  for (int m = 0; m < MT; m++) acc.row[m] = add(even[m], odd[m]);
-  return acc;
+  }
+  return {{add(even[m], odd[m])...}};
 }
 
-template <int MT>
-static inline __attribute__((always_inline)) Sums<MT> float_sums(const Matrix& w, int64_t tile,
-                                                                 int part, const Rows& x,
-                                                                 int64_t m0) {
+template <int... m>
+static inline PHLOEM_INLINE Sums<sizeof...(m)> float_sums(const Matrix& w, int64_t tile, int part,
+                                                          const Rows& x, int64_t m0, ints<m...>) {
   const float* weights = (const float*)w.tile(tile) + part * LANES;
-  vf even[MT], odd[MT];
-  for (int m = 0; m < MT; m++) even[m] = odd[m] = zero();
+  const float* in[] = {(const float*)x.row(m0 + m)...};
+  vf even[] = {(void(m), zero())...}, odd[] = {(void(m), zero())...};
   int64_t k = 0;
   for (; k + 2 <= w.inputs; k += 2) {
     const vf first = load(weights + k * TILE), second = load(weights + (k + 1) * TILE);
-#pragma GCC unroll 16
-    for (int m = 0; m < MT; m++) {
-      const float* row = (const float*)x.row(m0 + m) + k;
-      even[m] = fma(first, set1(row[0]), even[m]);
-      odd[m] = fma(second, set1(row[1]), odd[m]);
-    }
+    ((even[m] = fma(first, set1(in[m][k]), even[m])), ...);
+    ((odd[m] = fma(second, set1(in[m][k + 1]), odd[m])), ...);
   }
-  Sums<MT> acc;
-  for (int m = 0; m < MT; m++) {
-    if (k < w.inputs)
-      even[m] = fma(load(weights + k * TILE), set1(((const float*)x.row(m0 + m))[k]), even[m]);
-    acc.row[m] = add(even[m], odd[m]);
-  }
-  return acc;
+  if (k < w.inputs) ((even[m] = fma(load(weights + k * TILE), set1(in[m][k]), even[m])), ...);
+  return {{add(even[m], odd[m])...}};
 }
 
-template <int MT>
-static inline __attribute__((always_inline)) Sums<MT> pair_sums(const Matrix& w, int64_t tile,
-                                                                int part, const Rows& x,
-                                                                int64_t m0) {
+template <int... m>
+static inline PHLOEM_INLINE Sums<sizeof...(m)> pair_sums(const Matrix& w, int64_t tile, int part,
+                                                         const Rows& x, int64_t m0, ints<m...>) {
   const uint8_t* weights = w.tile(tile) + part * LANES * 4;
-  vf even[MT], odd[MT];
-  for (int m = 0; m < MT; m++) even[m] = odd[m] = zero();
+  const uint32_t* in[] = {(const uint32_t*)x.row(m0 + m)...};
   const int64_t pairs = (w.inputs + 1) / 2;
+  vf even[] = {(void(m), zero())...}, odd[] = {(void(m), zero())...};
   int64_t k = 0;
   for (; k + 2 <= pairs; k += 2) {
     const vpairs first = load_pairs(weights + k * TILE * 4);
     const vpairs second = load_pairs(weights + (k + 1) * TILE * 4);
-#pragma GCC unroll 16
-    for (int m = 0; m < MT; m++) {
-      const uint32_t* row = (const uint32_t*)x.row(m0 + m) + k;
-      even[m] = dot_pairs(even[m], first, row[0]);
-      odd[m] = dot_pairs(odd[m], second, row[1]);
-    }
+    ((even[m] = dot_pairs(even[m], first, in[m][k])), ...);
+    ((odd[m] = dot_pairs(odd[m], second, in[m][k + 1])), ...);
   }
-  Sums<MT> acc;
-  for (int m = 0; m < MT; m++) {
-    if (k < pairs)
-      even[m] = dot_pairs(even[m], load_pairs(weights + k * TILE * 4),
-                          ((const uint32_t*)x.row(m0 + m))[k]);
-    acc.row[m] = add(even[m], odd[m]);
-  }
-  return acc;
+  if (k < pairs)
+    ((even[m] = dot_pairs(even[m], load_pairs(weights + k * TILE * 4), in[m][k])), ...);
+  return {{add(even[m], odd[m])...}};
 }
 
-template <Format F, Form A, int MT>
-static inline __attribute__((always_inline)) Sums<MT> sums(const Matrix& w, int64_t tile, int part,
-                                                           const Rows& x, int64_t m0) {
-  if constexpr (F == Format::F32) return float_sums<MT>(w, tile, part, x, m0);
-  else if constexpr (F == Format::BF16) return pair_sums<MT>(w, tile, part, x, m0);
-  else if constexpr (A == phloem::FORM_I8) return coded_sums<F, MT>(w, tile, part, x, m0);
-  else return exact_sums<F, MT>(w, tile, part, x, m0);
+template <Format F, Form A, int M>
+static inline PHLOEM_INLINE Sums<M> sums(const Matrix& w, int64_t tile, int part, const Rows& x, int64_t m0) {
+  constexpr upto<M> all;
+  if constexpr (F == Format::F32) return float_sums(w, tile, part, x, m0, all);
+  else if constexpr (F == Format::BF16) return pair_sums(w, tile, part, x, m0, all);
+  else if constexpr (A == phloem::FORM_I8) return coded_sums<F>(w, tile, part, x, m0, all);
+  else return exact_sums<F>(w, tile, part, x, m0, all);
 }
 
-// Outputs of one tile for MT rows, at `out` (column 0 of the tile, row m0).
+// Outputs of one tile for some rows, at `out` (column 0 of the tile, row m0).
 struct TileOut {
   float* out;
   int64_t stride;
@@ -163,31 +141,35 @@ struct TileOut {
   bool add;
 };
 
-template <Format F, Form A, int MT>
+static inline PHLOEM_INLINE void put(vf value, const TileOut& to, int64_t m, int64_t column) {
+  const int64_t left = to.columns - column;
+  float* out = to.out + m * to.stride + column;
+  if (to.bias) value = add(value, load_part(to.bias + column, left));
+  if (to.add) value = add(load_part(out, left), value);
+  store_part(out, value, left);
+}
+
+template <int... m>
+static inline PHLOEM_INLINE void put_all(const Sums<sizeof...(m)>& sums, const TileOut& to, int64_t column,
+                                         ints<m...>) {
+  (put(sums.row[m], to, m, column), ...);
+}
+
+template <Format F, Form A, int M>
 static __attribute__((noinline)) void tile_rows(const Matrix& w, int64_t tile, const Rows& x,
                                                 int64_t m0, const TileOut& to) {
-  for (int part = 0; part < PARTS; part++) {
-    const int64_t left = to.columns - part * LANES;
-    if (left <= 0) return;
-    Sums<MT> acc = sums<F, A, MT>(w, tile, part, x, m0);
-    for (int m = 0; m < MT; m++) {
-      float* out = to.out + m * to.stride + part * LANES;
-      vf value = acc.row[m];
-      if (to.bias) value = add(value, load_part(to.bias + part * LANES, left));
-      if (to.add) value = add(load_part(out, left), value);
-      store_part(out, value, left);
-    }
-  }
+  for (int part = 0; part < PARTS && part * LANES < to.columns; part++)
+    put_all(sums<F, A, M>(w, tile, part, x, m0), to, part * LANES, upto<M>());
 }
 
 template <Format F, Form A>
 static void tile_all_rows(const Matrix& w, int64_t tile, const Rows& x, int64_t m, int64_t last,
                           TileOut to) {
   const auto take = [&](auto count) {
-    constexpr int MT = decltype(count)::value;
-    tile_rows<F, A, MT>(w, tile, x, m, to);
-    m += MT;
-    to.out += MT * to.stride;
+    constexpr int M = decltype(count)::value;
+    tile_rows<F, A, M>(w, tile, x, m, to);
+    m += M;
+    to.out += M * to.stride;
   };
   while (last - m >= MOST_ROWS) take(Count<MOST_ROWS>());
   if constexpr (MOST_ROWS > 8)

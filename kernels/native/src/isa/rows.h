@@ -112,14 +112,16 @@ template <Format F>
 static void decode_row(const Matrix& w, int64_t row, float* out) {
   const int64_t in_tile = row % TILE;
   const int part = int(in_tile / LANES), lane = int(in_tile % LANES);
-  each_block<F>(w.tile(row / TILE), w.inputs / BLOCK, part, [&](int64_t b, const Block& block) {
+  BlockReader<F> reader(w.tile(row / TILE), part);
+  for (int64_t b = 0; b < w.inputs / BLOCK; b++) {
+    const Block block = reader.next(b);
     alignas(64) float values[LANES];
     for (int g = 0; g < GROUPS; g++)
       for (int j = 0; j < 4; j++) {
         store(values, weight(block, g, j));
         out[b * BLOCK + 4 * g + j] = values[lane];
       }
-  });
+  }
 }
 
 static inline void plain_row(const Matrix& w, int64_t row, float* out) {

@@ -141,7 +141,8 @@ static int64_t sample(const SampleTask& task) {
   const int64_t best = argmax(task.logits, n);
   if (best < 0 || task.temperature <= 0) return best;
   float* weights = task.scratch;
-  static thread_local Histogram histogram;
+  static thread_local Histogram thread_histogram;
+  Histogram& histogram = opaque(thread_histogram);
   weigh_tokens(task.logits, n, task.logits[best], task.temperature, weights);
   if (task.top_k < n) apply_cut(weights, n, find_cut(weights, n, task.top_k, INFINITY, histogram));
   if (task.top_p < 1) {

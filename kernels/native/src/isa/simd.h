@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace PHLOEM_ISA {
 
@@ -318,10 +319,29 @@ static inline vf dot_pairs(vf acc, vpairs a, uint32_t b) {
 }
 #endif
 
+// The object itself, hidden from the optimiser, which would else look up a thread's variable anew
+// in every turn of a loop.
+template <class T>
+static inline T& opaque(T& object) {
+  T* pointer = &object;
+  asm("" : "+r"(pointer));
+  return *pointer;
+}
+
 template <int N>
 struct Count {
   static constexpr int value = N;
 };
+
+#define PHLOEM_INLINE __attribute__((always_inline))
+
+// Loops over vectors that must stay in registers are written as folds over a pack of constants,
+// `((sum[n] = fma(a, b[n], sum[n])), ...)`: what an index known from the start selects is a
+// register, what a loop selects that is unrolled later on, or by a closure, lives in memory.
+template <int... I>
+using ints = std::integer_sequence<int, I...>;
+template <int N>
+using upto = std::make_integer_sequence<int, N>;
 
 // Load and store with the tail of a row handled: n counts what is left.
 static inline vf load_part(const float* p, int64_t n) { return n >= LANES ? load(p) : load_first(p, n); }
