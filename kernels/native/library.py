@@ -98,7 +98,7 @@ SIGNATURES = {
     "kernels": (c_char_p, c_char_p),
     "engine_new": (c_void_p, c_char_p, c_int32),
     "engine_free": (None, c_void_p),
-    "matrix_new": (c_void_p, c_int32, c_int64, c_int64),
+    "matrix_new": (c_void_p, c_void_p, c_int32, c_int64, c_int64),
     "matrix_free": (None, c_void_p),
     "matrix_bytes": (c_int64, c_void_p),
     "matrix_pack": (None, c_void_p, c_void_p, c_int32, c_void_p, c_int64, c_int64, c_int64),

@@ -1,10 +1,9 @@
 // The C interface that library.py declares. Functions that can fail return null or -1 and leave
 // their message in phloem_error().
-#include <sys/mman.h>
-
 #include <exception>
 #include <string>
 
+#include "arena.h"
 #include "isa.h"
 #include "ops.h"
 #include "pack.h"
@@ -20,23 +19,18 @@ struct Engine {
   Engine(const Kernels& kernels, int threads) : kernels(kernels), pool(threads) {}
   const Kernels& kernels;
   Pool pool;
+  Arena arena;
 };
 
-// Tiles in pages of their own, huge ones where the system has them.
 struct OwnedMatrix {
-  OwnedMatrix(Format format, int64_t rows, int64_t inputs)
+  OwnedMatrix(Arena& arena, Format format, int64_t rows, int64_t inputs)
       : matrix{format, rows, inputs, tile_bytes(format, inputs), nullptr} {
-    bytes = size_t(matrix.tile_count()) * matrix.tile_bytes;
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    madvise(memory, bytes, MADV_HUGEPAGE);
-    tiles = static_cast<uint8_t*>(memory);
-    matrix.tiles = tiles;
+    tiles = arena.take(bytes());
+    matrix.tiles = tiles.get();
   }
-  ~OwnedMatrix() { munmap(tiles, bytes); }
+  size_t bytes() const { return size_t(matrix.tile_count()) * matrix.tile_bytes; }
   Matrix matrix;
-  uint8_t* tiles;
-  size_t bytes;
+  std::shared_ptr<uint8_t> tiles;
 };
 
 template <class Body>
@@ -65,15 +59,16 @@ PHLOEM_API Engine* phloem_engine_new(const char* kernels, int threads) {
 }
 PHLOEM_API void phloem_engine_free(Engine* engine) { delete engine; }
 
-PHLOEM_API OwnedMatrix* phloem_matrix_new(int32_t stored, int64_t rows, int64_t inputs) {
-  return guarded([&] { return new OwnedMatrix(format_of(Stored(stored)), rows, inputs); }, nullptr);
+PHLOEM_API OwnedMatrix* phloem_matrix_new(Engine* engine, int32_t stored, int64_t rows,
+                                           int64_t inputs) {
+  return guarded(
+      [&] { return new OwnedMatrix(engine->arena, format_of(Stored(stored)), rows, inputs); }, nullptr);
 }
 PHLOEM_API void phloem_matrix_free(OwnedMatrix* m) { delete m; }
-PHLOEM_API int64_t phloem_matrix_bytes(const OwnedMatrix* m) { return int64_t(m->bytes); }
-PHLOEM_API int32_t phloem_matrix_format(const OwnedMatrix* m) { return int32_t(m->matrix.format); }
+PHLOEM_API int64_t phloem_matrix_bytes(const OwnedMatrix* m) { return int64_t(m->bytes()); }
 PHLOEM_API void phloem_matrix_pack(Engine* engine, OwnedMatrix* m, int32_t stored, const uint8_t* data,
                                    int64_t stride, int64_t rows, int64_t first_row) {
-  pack(engine->pool, Stored(stored), data, stride, rows, m->matrix, m->tiles, first_row);
+  pack(engine->pool, Stored(stored), data, stride, rows, m->matrix, m->tiles.get(), first_row);
 }
 
 PHLOEM_API Program* phloem_program_new(Engine* engine) {

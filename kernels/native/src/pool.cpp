@@ -27,8 +27,9 @@ constexpr uint32_t count_of(uint64_t value) { return uint32_t(value); }
 
 }  // namespace
 
-Pool::Pool(int threads) : stages_(new Stage[MOST_STAGES]) {
-  for (int i = 1; i < threads; i++) workers_.emplace_back([this] { serve(); });
+Pool::Pool(int threads)
+    : shares_(threads), left_(new Count[size_t(MOST_STAGES * threads)]()), pending_(new Count[MOST_STAGES]()) {
+  for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { serve(i); });
 }
 
 Pool::~Pool() {
@@ -42,23 +43,24 @@ void Pool::run(Job& job) {
   const uint32_t run = run_.load(std::memory_order_relaxed) + 1;
   const int64_t stages = job.stages();
   for (int64_t i = 0; i < stages; i++) {
-    const uint64_t tasks = uint64_t(job.tasks(i));
-    stages_[i].pending.store(tagged(run, tasks), std::memory_order_relaxed);
-    stages_[i].left.store(tagged(run, tasks), std::memory_order_relaxed);
+    const int64_t tasks = job.tasks(i);
+    pending_[size_t(i)].store(tagged(run, uint64_t(tasks)), std::memory_order_relaxed);
+    for (int share = 0; share < shares_; share++)
+      left(i, share).store(tagged(run, uint64_t(share_size(tasks, share))), std::memory_order_relaxed);
   }
   job_ = &job;
   count_.store(stages, std::memory_order_relaxed);
   run_.store(run, std::memory_order_release);
   run_.notify_all();
-  work(run);
+  work(run, 0);
 }
 
-void Pool::serve() {
+void Pool::serve(int thread) {
   uint32_t seen = 0;
   while (true) {
     seen = next_run(seen);
     if (stop_) return;
-    work(seen);
+    work(seen, thread);
   }
 }
 
@@ -72,25 +74,32 @@ uint32_t Pool::next_run(uint32_t seen) {
   return run_.load(std::memory_order_acquire);
 }
 
-void Pool::work(uint32_t run) {
+void Pool::work(uint32_t run, int thread) {
   const int64_t stages = count_.load(std::memory_order_relaxed);
-  for (int64_t i = 0; i < stages; i++)
-    if (!work_on(i, run)) return;
+  for (int64_t i = 0; i < stages; i++) {
+    for (int offset = 0; offset < shares_; offset++)
+      take_tasks(i, run, int((thread + offset) % shares_));
+    if (!wait(i, run)) return;
+  }
 }
 
-// False if `run` is over. Once a task was taken, the run cannot end before it is done; so whatever
-// belongs to the run is read after that.
-bool Pool::work_on(int64_t index, uint32_t run) {
-  Stage& stage = stages_[index];
-  uint64_t left = stage.left.load(std::memory_order_acquire);
-  while (run_of(left) == run && count_of(left) > 0) {
-    if (!stage.left.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel)) continue;
-    job_->run(index, job_->tasks(index) - count_of(left));
-    stage.pending.fetch_sub(1, std::memory_order_acq_rel);
-    left = stage.left.load(std::memory_order_acquire);
+// Once a task was taken, the run cannot end before it is done; so what belongs to the run is read
+// after that.
+void Pool::take_tasks(int64_t stage, uint32_t run, int share) {
+  Count& counter = left(stage, share);
+  uint64_t count = counter.load(std::memory_order_acquire);
+  while (run_of(count) == run && count_of(count) > 0) {
+    if (!counter.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) continue;
+    job_->run(stage, share_end(job_->tasks(stage), share) - count_of(count));
+    pending_[size_t(stage)].fetch_sub(1, std::memory_order_acq_rel);
+    count = counter.load(std::memory_order_acquire);
   }
+}
+
+// Until the stage is done; false if the run is over.
+bool Pool::wait(int64_t stage, uint32_t run) const {
   for (int spin = 0;; spin++) {
-    const uint64_t pending = stage.pending.load(std::memory_order_acquire);
+    const uint64_t pending = pending_[size_t(stage)].load(std::memory_order_acquire);
     if (run_of(pending) != run) return false;
     if (count_of(pending) == 0) return true;
     if (spin < SPINS_BEFORE_YIELD) {

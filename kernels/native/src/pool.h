@@ -18,9 +18,11 @@ class Job {
   virtual void run(int64_t stage, int64_t task) = 0;
 };
 
-// A stage is over when its tasks are done, not when all threads have seen it: a thread that the
-// system took off its core holds up others by the task in its hands at most, and finds out by the
-// run's number that it has missed something. Idle threads spin for some microseconds, then sleep.
+// Each thread has a share of a stage's tasks, neighbours in memory most often, and takes tasks of
+// the others' shares when its own is empty. A stage is over when its tasks are done, not when all
+// threads have seen it: a thread that the system took off its core holds up others by the task in
+// its hands at most, and finds out by the run's number that it has missed something. Idle threads
+// spin for some microseconds, then sleep.
 class Pool {
  public:
   static constexpr int64_t MOST_STAGES = 8192;
@@ -35,17 +37,22 @@ class Pool {
   void run(Job& job);
 
  private:
-  struct Stage {  // run number in the upper half, count in the lower
-    std::atomic<uint64_t> left{0};     // tasks that nobody took yet
-    std::atomic<uint64_t> pending{0};  // tasks that are not done
-  };
+  using Count = std::atomic<uint64_t>;  // run number in the upper half, count in the lower
 
-  void serve();
+  void serve(int thread);
   uint32_t next_run(uint32_t seen);
-  void work(uint32_t run);
-  bool work_on(int64_t stage, uint32_t run);
+  void work(uint32_t run, int thread);
+  void take_tasks(int64_t stage, uint32_t run, int share);
+  bool wait(int64_t stage, uint32_t run) const;
+  int64_t share_end(int64_t tasks, int share) const { return tasks * (share + 1) / shares_; }
+  int64_t share_size(int64_t tasks, int share) const {
+    return share_end(tasks, share) - share_end(tasks, share - 1);
+  }
+  Count& left(int64_t stage, int share) { return left_[size_t(stage * shares_ + share)]; }
 
-  std::unique_ptr<Stage[]> stages_;
+  int64_t shares_;
+  std::unique_ptr<Count[]> left_;     // tasks of each stage and share that nobody took yet
+  std::unique_ptr<Count[]> pending_;  // tasks of each stage that are not done
   std::atomic<int64_t> count_{0};
   Job* job_ = nullptr;
   std::atomic<uint32_t> run_{0};
