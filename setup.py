@@ -16,7 +16,15 @@ from setuptools.command.build_ext import build_ext
 FOLDERS = ("runtime", "radix_cache", "constrained", "frontend_lang", "kernels")
 
 SOURCE = Path("kernels/native/src")
-FLAGS = ["-std=c++20", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
+FLAGS = [
+    "-std=c++20",
+    "-O3",
+    "-ffp-contract=off",
+    "-fvisibility=hidden",
+    "-pthread",
+    "-Wall",
+    "-Wextra",
+]
 # GCC warns of its own intrinsics, which leave unused lanes undefined on purpose.
 KERNEL_FLAGS = ["-fno-exceptions", "-fno-rtti", "-Wno-maybe-uninitialized", "-Wno-uninitialized"]
 AVX2 = ["-mavx2", "-mfma", "-mf16c"]

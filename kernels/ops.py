@@ -82,9 +82,7 @@ class Ops(Protocol):
     block_kinds: frozenset[str]
     """Kinds of Blocks that the ``prepare`` methods take; other weights come as tensors."""
 
-    def prepare_linear(
-        self, parts: Sequence[StoredWeight], bias: Tensor | None = None
-    ) -> Linear:
+    def prepare_linear(self, parts: Sequence[StoredWeight], bias: Tensor | None = None) -> Linear:
         """Pack the weights [N_i, M] of maps of one input, stacked to [N, M], and a bias [N]."""
 
     def prepare_embedding(self, weight: StoredWeight) -> Embedding:

@@ -118,9 +118,7 @@ def choose_ops(config: EngineConfig, source: WeightSource, device: torch.device)
     return "reference"
 
 
-def native_obstacle(
-    config: EngineConfig, source: WeightSource, device: torch.device
-) -> str | None:
+def native_obstacle(config: EngineConfig, source: WeightSource, device: torch.device) -> str | None:
     """Why native ops cannot run this, or None."""
     if device.type != "cpu":
         return f"the device is {device}"

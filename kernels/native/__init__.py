@@ -1,1 +1,1 @@
-"""The ops in C++ for CPUs: one library, kernels for several instruction sets, chosen at run time."""
+"""The ops in C++ for CPUs: one library with kernels for several instruction sets."""

@@ -112,9 +112,7 @@ class NativeOps:
 
     def rms_norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
         out = self.tape.new(*x.shape[1:])
-        self.tape.write(
-            tape.Norm(self.tape.view(x), x.shape[-1], weight, eps, self.tape.view(out))
-        )
+        self.tape.write(tape.Norm(self.tape.view(x), x.shape[-1], weight, eps, self.tape.view(out)))
         return out
 
     def add_rms_norm(
@@ -130,9 +128,7 @@ class NativeOps:
     ) -> Tensor:
         out = self.tape.new(*q.shape[1:])
         views = (self.tape.view(each) for each in (q, k, v))
-        self.tape.write(
-            tape.RopeAndCache(*views, q.shape[-1], rope, kv, self.tape.view(out))
-        )
+        self.tape.write(tape.RopeAndCache(*views, q.shape[-1], rope, kv, self.tape.view(out)))
         return out
 
     def attention(

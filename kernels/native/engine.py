@@ -53,9 +53,7 @@ class Matrix:
         library = engine.library
         self.kind = stored_kind(parts[0])
         self.rows, self.inputs = sum(part.shape[0] for part in parts), int(parts[0].shape[1])
-        handle = library.matrix_new(
-            engine.handle, STORED[self.kind], self.rows, self.inputs
-        )
+        handle = library.matrix_new(engine.handle, STORED[self.kind], self.rows, self.inputs)
         self.handle = own(self, engine.check(handle, None), library.matrix_free)
         row = 0
         for part in parts:

@@ -27,7 +27,9 @@ def page_sides(
         names = ", ".join(str(kind).removeprefix("torch.") for kind in KINDS)
         raise ValueError(f"kv_dtype: native ops have no {dtype}, only {names}")
     if size > MOST_HEAD:
-        raise ValueError(f"ops: native ops have heads of {MOST_HEAD} dimensions at most, not {size}")
+        raise ValueError(
+            f"ops: native ops have heads of {MOST_HEAD} dimensions at most, not {size}"
+        )
     content = library.page_bytes(KINDS[dtype], page_size, heads, size)
     return (PageSide((page_size, heads, content // (page_size * heads * dtype.itemsize)), dtype),)
 

@@ -103,9 +103,7 @@ class Program:
         """The floats of a value that is still in its buffer after a run, [rows, width]."""
         values = torch.empty(rows, view.width)
         at = self._operand(view)
-        self._library.program_read(
-            self._handle, byref(at), rows, view.width * 4, values.data_ptr()
-        )
+        self._library.program_read(self._handle, byref(at), rows, view.width * 4, values.data_ptr())
         return values
 
     def _take_logits(self, rows: int) -> Tensor:
@@ -124,7 +122,9 @@ class Program:
                 for form in self._wanted[out.value] or {F32}:
                     if (out.value, form) not in buffers.at:
                         buffers.take(out.value, form, self._row(form, self._widths[out.value]))
-            for value in {view.value for view in (*tape.reads(instruction), *([out] if out else []))}:
+            for value in {
+                view.value for view in (*tape.reads(instruction), *([out] if out else []))
+            }:
                 if last[value] == index:
                     for form in range(FORMS):
                         if (value, form) in buffers.at:
@@ -170,13 +170,23 @@ class Program:
     def _(self, each: tape.Norm) -> None:
         groups, weight = each.x.width // each.size, self._pointer(each.weight)
         self._call(
-            "norm", self._operand(each.x), groups, each.size, weight, each.eps, self._forms(each.out)
+            "norm",
+            self._operand(each.x),
+            groups,
+            each.size,
+            weight,
+            each.eps,
+            self._forms(each.out),
         )
 
     @_add.register
     def _(self, each: tape.Add) -> None:
         self._call(
-            "add", self._operand(each.x), self._operand(each.y), each.x.width, self._operand(each.out)
+            "add",
+            self._operand(each.x),
+            self._operand(each.y),
+            each.x.width,
+            self._operand(each.out),
         )
 
     @_add.register

@@ -115,7 +115,16 @@ class Logits:
 
 
 Instruction = (
-    Embedding | Norm | Add | Convert | Linear | Gate | GatedLinear | RopeAndCache | Attention | Logits
+    Embedding
+    | Norm
+    | Add
+    | Convert
+    | Linear
+    | Gate
+    | GatedLinear
+    | RopeAndCache
+    | Attention
+    | Logits
 )
 
 

@@ -64,9 +64,7 @@ def linear(x: Tensor, linear: Linear) -> Tensor:
     """x W^T + b for x [..., M]."""
     weight: Tensor = linear.weight
     if weight.is_mkldnn:
-        packed: Tensor = torch.ops.mkldnn._linear_pointwise(
-            x, weight, linear.bias, "none", [], ""
-        )
+        packed: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, linear.bias, "none", [], "")
         return packed
     return F.linear(x, weight, linear.bias)
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from harness import drain, gather, make_core, request, run
+from harness import Arithmetic, drain, gather, make_core, request, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,15 +80,15 @@ engines = st.fixed_dictionaries(
 
 
 @cache
-def plain_core(loaded: LoadedModel) -> Any:
-    """The reference: no sharing, no chunks, no jumps."""
-    return make_core(loaded, prefix_cache=False, jump_forward=False, step_tokens=4096)
+def plain_core(arithmetic: Arithmetic) -> Any:
+    """What others are measured by: no sharing, no chunks, no jumps."""
+    return arithmetic.core(prefix_cache=False, jump_forward=False, step_tokens=4096)
 
 
 @cache
-def alone(loaded: LoadedModel, prompt: Prompt) -> list[tuple[Any, ...]]:
+def alone(arithmetic: Arithmetic, prompt: Prompt) -> list[tuple[Any, ...]]:
     each = prompt.request()
-    return outcome(run(plain_core(loaded), [each])[each.rid])
+    return outcome(run(plain_core(arithmetic), [each])[each.rid])
 
 
 def outcome(completions: list[Completion]) -> list[tuple[Any, ...]]:
@@ -98,9 +98,12 @@ def outcome(completions: list[Completion]) -> list[tuple[Any, ...]]:
 @settings(max_examples=60, deadline=None)
 @given(batch=st.lists(prompts, min_size=1, max_size=7), engine=engines, data=st.data())
 def test_tiny_model_equivalence(
-    tiny: LoadedModel, batch: list[Prompt], engine: dict[str, Any], data: st.DataObject
+    tiny_arithmetic: Arithmetic,
+    batch: list[Prompt],
+    engine: dict[str, Any],
+    data: st.DataObject,
 ) -> None:
-    core = make_core(tiny, **engine)
+    core = tiny_arithmetic.core(**engine)
     requests = [prompt.request() for prompt in batch]
     late = data.draw(st.integers(0, len(requests)), label="sent at once")
     deltas = []
@@ -111,7 +114,7 @@ def test_tiny_model_equivalence(
         core.add(each)
     found = gather(requests, deltas + drain(core))
     for prompt, each in zip(batch, requests, strict=True):
-        assert outcome(found[each.rid]) == alone(tiny, prompt)
+        assert outcome(found[each.rid]) == alone(tiny_arithmetic, prompt)
     assert core.flush_cache()
     assert core.stats().pages_free == core.stats().pages_total
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 import torch
-from harness import make_core, request, run
+from harness import Arithmetic, request, run
 from transformers import AutoModelForCausalLM
 
 from phloem.runtime.bootstrap import LoadedModel
@@ -50,8 +50,8 @@ def greedy(core: EngineCore, real: LoadedModel) -> list[list[int]]:
 
 
 @cache
-def one_by_one(real: LoadedModel) -> list[list[int]]:
-    return greedy(make_core(real, max_running=1, prefix_cache=False), real)
+def one_by_one(way: Arithmetic) -> list[list[int]]:
+    return greedy(way.core(max_running=1, prefix_cache=False), way.loaded)
 
 
 def test_the_prompts_are_64() -> None:
@@ -63,23 +63,24 @@ def test_the_prompts_are_64() -> None:
     [(True, 1, 64), (True, 8, 64), (True, 8, 4096), (False, 8, 64), (False, 8, 4096)],
 )
 def test_cache_batch_and_chunk_equivalence(
-    real: LoadedModel, prefix_cache: bool, max_running: int, step_tokens: int
+    real_arithmetic: Arithmetic, prefix_cache: bool, max_running: int, step_tokens: int
 ) -> None:
     """Against uncached, alone and whole, cached or not, alone or batched, chunked or not."""
-    core = make_core(
-        real, prefix_cache=prefix_cache, max_running=max_running, step_tokens=step_tokens
+    core = real_arithmetic.core(
+        prefix_cache=prefix_cache, max_running=max_running, step_tokens=step_tokens
     )
-    assert greedy(core, real) == one_by_one(real)
+    assert greedy(core, real_arithmetic.loaded) == one_by_one(real_arithmetic)
 
 
-def test_retraction_equivalence(real: LoadedModel) -> None:
-    core = make_core(real, kv_tokens=256, max_running=8, max_wait=0.0)
+def test_retraction_equivalence(real_arithmetic: Arithmetic) -> None:
+    core = real_arithmetic.core(kv_tokens=256, max_running=8, max_wait=0.0)
     core.scheduler.reserve.fraction = LOWEST_FRACTION  # as after many steps without a shortage
-    assert greedy(core, real) == one_by_one(real)
+    assert greedy(core, real_arithmetic.loaded) == one_by_one(real_arithmetic)
     assert core.stats().retracted_total > 0
 
 
-def test_transformers_equivalence(real: LoadedModel) -> None:
+def test_transformers_equivalence(real_float32: Arithmetic) -> None:
+    real = real_float32.loaded
     folder, _, file = real.path.rpartition("/")
     oracle = AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=torch.float32)
     expected = []
@@ -96,4 +97,4 @@ def test_transformers_equivalence(real: LoadedModel) -> None:
                 pad_token_id=0,
             )
         expected.append(whole[0, len(prompt) :].tolist())
-    assert one_by_one(real) == expected
+    assert one_by_one(real_float32) == expected

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from phloem.kernels.blocks import Blocks
 from phloem.runtime.errors import ModelError
 
 SIZES = {
@@ -133,6 +134,9 @@ class StateSource:
         if name not in self.tensors:
             raise ModelError(f"there is no tensor {name}")
         return self.tensors[name]
+
+    def blocks(self, name: str) -> Blocks | None:
+        return None
 
 
 @dataclass(frozen=True)

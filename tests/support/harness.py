@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from phloem.runtime.bootstrap import LoadedModel, assemble
+from phloem.runtime.bootstrap import LoadedModel, assemble, load
 from phloem.runtime.completion import Completion
 from phloem.runtime.config import EngineConfig
 from phloem.runtime.engine import EngineCore
@@ -19,6 +22,21 @@ def make_core(loaded: LoadedModel, **options: object) -> EngineCore:
     """A core on an already loaded model; every step accounts for every page."""
     settings = {"kv_tokens": 4096, "check_invariants": True, "random_seed": 0, **options}
     return assemble(loaded, EngineConfig(model=loaded.path, **settings)).core  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """A model loaded for one way to compute, and the engine options that belong to it."""
+
+    loaded: LoadedModel
+    options: dict[str, Any]
+
+    def core(self, **options: object) -> EngineCore:
+        return make_core(self.loaded, **self.options, **options)
+
+
+def load_arithmetic(path: Path, options: dict[str, Any]) -> Arithmetic:
+    return Arithmetic(load(EngineConfig(model=str(path), **options)), options)
 
 
 def request(prompt: Sequence[int], *, rid: str = "", **fields: object) -> GenerateRequest:

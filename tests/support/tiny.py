@@ -27,7 +27,7 @@ def write_tiny_model(folder: Path) -> Path:
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=size + 5,  # padded, as real checkpoints are
-        hidden_size=48,
+        hidden_size=96,
         intermediate_size=96,
         num_hidden_layers=2,
         num_attention_heads=6,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
@@ -171,6 +172,24 @@ def expected(
     return torch.cat([expected_of_one(shape, dtype, each, table) for each in requests])
 
 
+@dataclass(frozen=True)
+class Case:
+    """Rows of some requests, their rope table, and what attention over them gives."""
+
+    x: Tensor
+    table: Tensor
+    expected: Tensor
+
+
+@cache
+def make_case(shape: Shape, dtype: torch.dtype, lengths: tuple[int, ...]) -> Case:
+    """The same one for all instruction sets."""
+    x = normal(sum(lengths), sum(shape.widths))
+    # Turns that leave floats as they are: the oracle then rounds the same numbers as the cache.
+    table = rope_table(max(lengths), shape.rotated, quarters=dtype != torch.float32)
+    return Case(x, table, expected(shape, dtype, x, lengths, table))
+
+
 def expected_of_one(shape: Shape, dtype: torch.dtype, x: Tensor, table: Tensor) -> Tensor:
     q, k, v = (part.unflatten(1, (-1, shape.size)) for part in x.split(shape.widths, 1))
     queries = rotate(q, table) * shape.scale
@@ -186,5 +205,3 @@ def expected_of_one(shape: Shape, dtype: torch.dtype, x: Tensor, table: Tensor) 
     hidden = distance < 0 if shape.window is None else (distance < 0) | (distance >= shape.window)
     weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
     return torch.einsum("hqk,khd->qhd", weights, values).flatten(1)
-
-

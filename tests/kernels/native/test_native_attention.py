@@ -14,6 +14,7 @@ from paged_requests import (
     attend,
     expected,
     lay_out,
+    make_case,
     one_by_one,
     poisoned_pages,
     rope_table,
@@ -50,37 +51,25 @@ EACH_SHAPE = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 
 
 def check(
-    kernels: str, shape: Shape, dtype: torch.dtype, lengths: Sequence[int], steps: list[Spans]
+    kernels: str, shape: Shape, dtype: torch.dtype, lengths: tuple[int, ...], steps: list[Spans]
 ) -> None:
-    x = normal(sum(lengths), sum(shape.widths))
-    # Turns that leave floats as they are: the oracle then rounds the same numbers as the cache.
-    table = rope_table(max(lengths), shape.rotated, quarters=dtype != torch.float32)
-    actual = attend(native_ops(kernels), shape, dtype, x, lengths, steps, table)
-    exact = expected(shape, dtype, x, lengths, table)
-    torch.testing.assert_close(actual.double(), exact, rtol=1e-5, atol=1e-5)
+    case = make_case(shape, dtype, lengths)
+    actual = attend(native_ops(kernels), shape, dtype, case.x, lengths, steps, case.table)
+    torch.testing.assert_close(actual.double(), case.expected, rtol=1e-5, atol=1e-5)
 
 
 @EACH_KERNELS
 @EACH_DTYPE
 @EACH_SHAPE
-@pytest.mark.parametrize("seed", [0, 1])
-def test_any_schedule(kernels: str, dtype: torch.dtype, shape: Shape, seed: int) -> None:
-    check(kernels, shape, dtype, LENGTHS, schedule(LENGTHS, seed))
-
-
-@EACH_KERNELS
-@EACH_DTYPE
-@EACH_SHAPE
-def test_each_request_at_once(kernels: str, dtype: torch.dtype, shape: Shape) -> None:
-    check(kernels, shape, dtype, LENGTHS, one_by_one(LENGTHS))
+def test_any_schedule(kernels: str, dtype: torch.dtype, shape: Shape) -> None:
+    for steps in one_by_one(LENGTHS), schedule(LENGTHS, 0), schedule(LENGTHS, 1):
+        check(kernels, shape, dtype, LENGTHS, steps)
 
 
 @EACH_KERNELS
 @EACH_DTYPE
 @pytest.mark.parametrize("heads, window", [(3, None), (3, 700), (16, None), (64, 300)])
-def test_long_contexts(
-    kernels: str, dtype: torch.dtype, heads: int, window: int | None
-) -> None:
+def test_long_contexts(kernels: str, dtype: torch.dtype, heads: int, window: int | None) -> None:
     """Few rows over many keys, which are shared out among threads and merged."""
     shape = Shape(heads=heads, kv_heads=1, window=window)
     few: list[Spans] = [[(0, 1140)], [(0, 1)], [(0, 8), (1, 5)], [(0, 7)], [(0, 64)]]
@@ -175,9 +164,7 @@ def test_large_and_absent_values(kernels: str, dtype: torch.dtype) -> None:
 @EACH_DTYPE
 @pytest.mark.parametrize("page_size", [1, 8, 16, 32, 64])
 @pytest.mark.parametrize("size", [8, 64, 80, 256])
-def test_pages_have_room_for_what_is_written(
-    dtype: torch.dtype, page_size: int, size: int
-) -> None:
+def test_pages_have_room_for_what_is_written(dtype: torch.dtype, page_size: int, size: int) -> None:
     """Keys and values of padded heads, and two scales for each int8 token and head."""
     (side,) = native_ops("portable").page_sides(page_size, 3, size, dtype)
     assert side.shape[:2] == (page_size, 3)

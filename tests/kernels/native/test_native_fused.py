@@ -162,9 +162,7 @@ def test_gated_maps(
     parts = [make_weight(kind, inner, 256, seed=i) for i in range(2)]
     bias = normal(2 * inner, seed=3) if with_bias else None
     linear = ops.prepare_linear([part.stored for part in parts], bias)
-    program = Recorded(
-        ops, x, lambda values, *_: gate(ops, gate_kind, ops.linear(values, linear))
-    )
+    program = Recorded(ops, x, lambda values, *_: gate(ops, gate_kind, ops.linear(values, linear)))
     assert ("gated linear" in program.names) == (inner % 32 == 0)
     seen, weight = rounded_inputs(x, kind, exact), torch.cat([part.values for part in parts])
     products = seen @ weight.T + (0 if bias is None else bias.double())

@@ -35,9 +35,7 @@ def test_rms_norm_of_heads(kernels: str, heads: int, size: int) -> None:
     """Each head by itself, of some columns of the values."""
     ops = native_ops(kernels)
     x, weight = normal(ROWS, 11 + heads * size), normal(size, seed=1)
-    actual = compute(
-        ops, x, lambda v: ops.rms_norm(v[:, 11:].view(-1, heads, size), weight, 1e-5)
-    )
+    actual = compute(ops, x, lambda v: ops.rms_norm(v[:, 11:].view(-1, heads, size), weight, 1e-5))
     wide = x[:, 11:].double().reshape(ROWS, heads, size)
     exact = wide / (wide.square().mean(-1, keepdim=True) + 1e-5).sqrt() * weight.double()
     torch.testing.assert_close(actual.double(), exact.flatten(1), rtol=2e-6, atol=1e-9)
@@ -100,9 +98,7 @@ def logits(
 @pytest.mark.parametrize("kind", ["F32", "BF16", "Q4_1", "Q6_K"])
 @pytest.mark.parametrize("vocabulary", [1, 33, 257])
 @pytest.mark.parametrize("rows", [[11], [3, 0, 3, 10], list(range(12)) * 5], ids=len)
-def test_logits(
-    kernels: str, exact: bool, kind: str, vocabulary: int, rows: list[int]
-) -> None:
+def test_logits(kernels: str, exact: bool, kind: str, vocabulary: int, rows: list[int]) -> None:
     ops = native_ops(kernels, exact=exact)
     x, weight = normal(ROWS, 256), make(kind, vocabulary, 256)
     head = ops.prepare_linear([weight.stored], bias := normal(vocabulary, seed=4))
