@@ -127,8 +127,17 @@ class NativeOps:
         self, q: Tensor, k: Tensor, v: Tensor, rope: Tensor, kv: KVLayer, batch: RaggedBatch
     ) -> Tensor:
         out = self.tape.new(*q.shape[1:])
-        views = (self.tape.view(each) for each in (q, k, v))
-        self.tape.write(tape.RopeAndCache(*views, q.shape[-1], rope, kv, self.tape.view(out)))
+        self.tape.write(
+            tape.RopeAndCache(
+                q=self.tape.view(q),
+                k=self.tape.view(k),
+                v=self.tape.view(v),
+                size=q.shape[-1],
+                table=rope,
+                kv=kv,
+                out=self.tape.view(out),
+            )
+        )
         return out
 
     def attention(

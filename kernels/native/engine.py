@@ -38,6 +38,14 @@ class NativeEngine:
         self.threads = threads
         self.handle = own(self, library.engine_new(name.encode(), threads), library.engine_free)
 
+    def read_bandwidth(self) -> float:
+        """Bytes a second that the threads read from memory; takes some tenths of a second."""
+        return float(self.library.read_bandwidth(self.handle))
+
+    def int8_peak(self) -> float:
+        """Multiply-adds of bytes a second that the threads could do at most."""
+        return float(self.library.int8_peak(self.handle))
+
     def check(self, result: Any, failure: Any) -> Any:
         """Raise what the library says if ``result`` is ``failure``."""
         if result == failure:
@@ -50,7 +58,7 @@ class Matrix:
 
     def __init__(self, engine: NativeEngine, parts: Sequence[StoredWeight]) -> None:
         """Stack ``parts``, which are all of one type, and pack them."""
-        library = engine.library
+        self._library = library = engine.library
         self.kind = stored_kind(parts[0])
         self.rows, self.inputs = sum(part.shape[0] for part in parts), int(parts[0].shape[1])
         handle = library.matrix_new(engine.handle, STORED[self.kind], self.rows, self.inputs)
@@ -63,6 +71,10 @@ class Matrix:
                 data.strides[0], len(data), row,
             )  # fmt: skip
             row += len(data)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._library.matrix_bytes(self.handle))
 
     @property
     def is_quantized(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 from phloem.kernels.native.tape import (
     Add,
@@ -75,7 +76,7 @@ def count_uses(instructions: Sequence[Instruction]) -> Counter[int]:
 
 def rename(instruction: Instruction, names: dict[int, int]) -> Instruction:
     """The instruction on other values."""
-    changes = {
+    changes: dict[str, Any] = {
         field.name: replace(view, value=names[view.value])
         for field in fields(instruction)
         if isinstance(view := getattr(instruction, field.name), View) and view.value in names

@@ -21,8 +21,6 @@ from phloem.kernels.native.tape import (
     reads,
 )
 
-ALWAYS_FLOAT = Norm, Gate, Attention
-"""Instructions that work in floats, and derive the other forms from those."""
 WRITE_ANY_FORM = Norm, Gate, GatedLinear, Attention, Convert
 
 
@@ -47,10 +45,15 @@ def convert_where_needed(instructions: Sequence[Instruction], exact: bool) -> li
     for instruction in instructions:
         complete.append(instruction)
         out = getattr(instruction, "out", None)
-        writes_any = isinstance(instruction, WRITE_ANY_FORM)
+        writes_any = isinstance(instruction, WRITE_ANY_FORM) and not is_by_heads(instruction)
         if out is not None and not writes_any and wanted[out.value] - {F32}:
             complete.append(Convert(out, out))
     return complete
+
+
+def is_by_heads(instruction: Instruction) -> bool:
+    """Whether it normalises parts of a row, which it writes as floats only."""
+    return isinstance(instruction, Norm) and instruction.size != instruction.x.width
 
 
 def wanted_forms(instructions: Sequence[Instruction], exact: bool) -> dict[int, set[int]]:
@@ -61,7 +64,7 @@ def wanted_forms(instructions: Sequence[Instruction], exact: bool) -> dict[int, 
             form = input_form(instruction, exact)
             adds_in_place = isinstance(instruction, Linear) and view == instruction.out
             wanted[view.value].add(F32 if adds_in_place else form)
-        if isinstance(instruction, ALWAYS_FLOAT):
+        if isinstance(instruction, Attention):  # its parts meet as floats
             wanted[instruction.out.value].add(F32)
     return wanted
 

@@ -98,6 +98,8 @@ SIGNATURES = {
     "kernels": (c_char_p, c_char_p),
     "engine_new": (c_void_p, c_char_p, c_int32),
     "engine_free": (None, c_void_p),
+    "read_bandwidth": (c_double, c_void_p),
+    "int8_peak": (c_double, c_void_p),
     "matrix_new": (c_void_p, c_void_p, c_int32, c_int64, c_int64),
     "matrix_free": (None, c_void_p),
     "matrix_bytes": (c_int64, c_void_p),

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from phloem.kernels.batch import RaggedBatch
 from phloem.kernels.native import tape
-from phloem.kernels.native.engine import NativeEngine, own
+from phloem.kernels.native.engine import Matrix, NativeEngine, own
 from phloem.kernels.native.fuse import fuse
 from phloem.kernels.native.kv import kv_pages
 from phloem.kernels.native.layout import (
@@ -80,6 +80,11 @@ class Program:
         )
         self._engine.check(self._library.program_run(self._handle, byref(inputs)), -1)
         return logits
+
+    def matrices(self) -> list[Matrix]:
+        """The weights that a step multiplies with, each once, the head last."""
+        found = (getattr(each, "matrix", None) for each in self._instructions)
+        return list(dict.fromkeys(matrix for matrix in found if matrix is not None))
 
     @property
     def vocabulary(self) -> int:

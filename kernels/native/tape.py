@@ -164,7 +164,7 @@ class Tape:
         value = self._value_at.get(x.untyped_storage().data_ptr())
         if value is None or len(x) != 1 or not x[0].is_contiguous():
             raise ValueError("a recorded op reads values of recorded ops, and whole rows of them")
-        return View(value, x.storage_offset(), x.numel())
+        return View(value, int(x.storage_offset()), x.numel())
 
     def write(self, instruction: Instruction) -> None:
         self.instructions.append(instruction)

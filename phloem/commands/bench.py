@@ -1,6 +1,8 @@
 """Measure throughput and latency of a model on this machine.
 
-All requests are submitted at once; prompts are random tokens, so only --shared-tokens are shared.
+``requests`` measures the whole engine: all requests are submitted at once, and their prompts are
+random tokens, so only --shared-tokens are shared. ``step`` measures the model's step by itself
+against what the machine can do, with --profile op by op (native ops).
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from phloem.runtime.config import EngineConfig
 
+    parser.add_argument("what", nargs="?", choices=["requests", "step"], default="requests")
+    parser.add_argument("--profile", action="store_true", help="of a step: time by op")
     parser.add_argument("--requests", type=positive, default=8, metavar="N")
     parser.add_argument("--shared-tokens", type=int, default=0, metavar="N")
     parser.add_argument("--prompt-tokens", type=positive, default=256, metavar="N")
@@ -41,6 +45,12 @@ def run(namespace: argparse.Namespace) -> int:
     from phloem.runtime.errors import RequestError
     from phloem.runtime.in_process import local_client
 
+    if namespace.what == "step":
+        from phloem.bench_step import report
+
+        for line in report(read_options(namespace, EngineConfig), namespace.profile):
+            print(line)
+        return 0
     if not 0 <= namespace.shared_tokens < namespace.prompt_tokens:
         raise RequestError("--shared-tokens must be at least 0 and less than --prompt-tokens")
     client = local_client(read_options(namespace, EngineConfig))

@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "isa.h"
+#include "measure.h"
 #include "ops.h"
 #include "pack.h"
 #include "sampler.h"
@@ -58,6 +59,9 @@ PHLOEM_API Engine* phloem_engine_new(const char* kernels, int threads) {
   return guarded([&] { return new Engine(*find_kernels(kernels), threads); }, nullptr);
 }
 PHLOEM_API void phloem_engine_free(Engine* engine) { delete engine; }
+
+PHLOEM_API double phloem_read_bandwidth(Engine* engine) { return read_bandwidth(engine->pool); }
+PHLOEM_API double phloem_int8_peak(Engine* engine) { return int8_peak(engine->pool, engine->kernels); }
 
 PHLOEM_API OwnedMatrix* phloem_matrix_new(Engine* engine, int32_t stored, int64_t rows,
                                            int64_t inputs) {

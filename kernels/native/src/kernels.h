@@ -68,9 +68,12 @@ struct GateTask {
 
 enum class KV : int32_t { BF16, F32, I8 };
 
-// A layer's pages. Each page holds for each KV head: K [size / 2][page][2] (BF16; else
-// [size][page]), then V [page][size], then for I8 the scales of K [page] and of V [page] as floats.
-// `size` is the head's, rounded up to a multiple of 16; what pads it is zero.
+// A layer's pages. Each page holds for each KV head, with sizes rounded up to a multiple of 16 by
+// zeros:
+//   BF16      K [size / 2][page][2]   V [page / 2][size][2], [size] if a page is one token
+//   F32, I8   K [size][page]          V [page][size]
+// and then, for I8, the scales of K [page] and of V [page] as floats. So one load of K covers 16
+// keys, and pairs of bf16 are what a dot product instruction takes.
 struct Pages {
   uint8_t* data;
   KV kind;
@@ -165,6 +168,8 @@ struct Kernels {
   void (*mask)(float* logits, int64_t n, const uint32_t* words, int64_t count);
   // The chosen token, or -1 if no logit is finite (or one is nan).
   int64_t (*sample)(const SampleTask&);
+  // Multiply-adds of `blocks` rounds of dot products on registers, whose number is returned.
+  int64_t (*peak)(int64_t blocks);
 };
 
 // In the order of preference; `supported` asks the processor.

@@ -18,7 +18,7 @@ from phloem.kernels.native.program import Program
 ROWS = 3
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(STEPS)
 def test_any_step(operations: list[Operation]) -> None:
     """BF16 maps round what they read, so values may be off by that much."""
@@ -36,13 +36,15 @@ def test_any_step(operations: list[Operation]) -> None:
     assert error.median() < (0.05 if rounds else 1e-4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(STEPS)
 def test_values_that_live_at_once_lie_in_different_buffers(operations: list[Operation]) -> None:
     for exact in (True, False):
         ops, x = native_ops("portable", exact=exact), inputs(ROWS)
         program = Recorded(
-            ops, x, lambda values, *_: record(ops, (values, x.double()), operations)[0]  # noqa: B023
+            ops,
+            x,
+            lambda values, *_: record(ops, (values, x.double()), operations)[0],  # noqa: B023
         )._program
         check_layout(program)
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "../kernels.h"
+#include "rows.h"
 #include "simd.h"
 
 namespace PHLOEM_ISA {
@@ -24,45 +25,43 @@ constexpr int64_t KEYS = 16;  // of a block: one vector of scores
 constexpr int KEY_PARTS = KEYS / LANES;
 constexpr int QUERY_GROUP = 4;
 
-// How each kind of page is read. A step is what one load of K covers: a pair of dimensions, or one.
+// How each kind of page is read. A step of K is what one load covers: a pair of dimensions, or one;
+// a step of V is a pair of keys, or one.
 template <KV K>
 struct Reader;
 
 template <>
 struct Reader<KV::BF16> {
-  static constexpr int64_t DIMS = 2, BYTES = 4;  // of a step and key
+  static constexpr int64_t DIMS = 2, KEYS = 2, BYTES = 4;  // of a step
   static int32_t encode(const float* q, int64_t step) {
     return int32_t(float_to_bf16(q[2 * step]) | uint32_t(float_to_bf16(q[2 * step + 1])) << 16);
   }
-  static vpairs keys(const uint8_t* p) { return load_pairs(p); }
+  static vpairs read(const uint8_t* p) { return load_pairs(p); }
   static vf dot(vf acc, vpairs k, int32_t q) { return dot_pairs(acc, k, uint32_t(q)); }
-  static vf values(const uint8_t* p) { return load_bf16((const uint16_t*)p); }
 };
 
 template <>
 struct Reader<KV::F32> {
-  static constexpr int64_t DIMS = 1, BYTES = 4;
+  static constexpr int64_t DIMS = 1, KEYS = 1, BYTES = 4;
   static int32_t encode(const float* q, int64_t step) {
     int32_t bits;
     std::memcpy(&bits, q + step, 4);
     return bits;
   }
-  static vf keys(const uint8_t* p) { return load((const float*)p); }
+  static vf read(const uint8_t* p) { return load((const float*)p); }
   static vf dot(vf acc, vf k, int32_t q) {
     float value;
     std::memcpy(&value, &q, 4);
     return fma(k, set1(value), acc);
   }
-  static vf values(const uint8_t* p) { return load((const float*)p); }
 };
 
 template <>
 struct Reader<KV::I8> {
-  static constexpr int64_t DIMS = 1, BYTES = 1;
+  static constexpr int64_t DIMS = 1, KEYS = 1, BYTES = 1;
   static int32_t encode(const float* q, int64_t step) { return Reader<KV::F32>::encode(q, step); }
-  static vf keys(const uint8_t* p) { return load_i8((const int8_t*)p); }
+  static vf read(const uint8_t* p) { return load_i8((const int8_t*)p); }
   static vf dot(vf acc, vf k, int32_t q) { return Reader<KV::F32>::dot(acc, k, q); }
-  static vf values(const uint8_t* p) { return load_i8((const int8_t*)p); }
 };
 
 // The queries of a task's rows that share a KV head, and what they have gathered.
@@ -71,7 +70,8 @@ struct Queries {
   int64_t width;  // of the rows below that belong to a query
   int64_t seen_from[MOST_QUERIES], seen_to[MOST_QUERIES];  // positions
   float highest[MOST_QUERIES], total[MOST_QUERIES];
-  alignas(64) float scores[MOST_QUERIES][CHUNK];
+  alignas(64) float scores[MOST_QUERIES][CHUNK];    // then weights
+  alignas(64) int32_t weights[MOST_QUERIES][CHUNK];  // as V's steps take them
   float all_highest[MOST_QUERIES], all_total[MOST_QUERIES];
   alignas(64) int32_t encoded_rows[MOST_QUERIES * MOST_HEAD];
   alignas(64) float value_rows[MOST_QUERIES * MOST_HEAD];  // of this chunk
@@ -87,10 +87,34 @@ struct Chunk {
   int64_t start, keys;
   const uint8_t* k[CHUNK / KEYS];  // of each block of 16 keys
   int64_t pitch[CHUNK / KEYS];     // bytes from step to step
-  const uint8_t* v[CHUNK];
+  int64_t value_steps;
+  const uint8_t* v[CHUNK];  // of each step
   alignas(64) float k_scale[CHUNK], v_scale[CHUNK];
-  alignas(64) uint8_t gathered[CHUNK * MOST_HEAD * 4];
+  alignas(64) uint8_t gathered_k[CHUNK * MOST_HEAD * 4];
+  alignas(64) uint16_t gathered_v[CHUNK * MOST_HEAD];
 };
+
+static void put_beside(uint16_t* pairs, int64_t side, const uint16_t* values, int64_t step, int64_t n) {
+  for (int64_t i = 0; i < n; i++) pairs[2 * i + side] = values ? values[i * step] : 0;
+}
+
+// Makes pairs where the pages have none: of pages of one token, and of a last key without a
+// neighbour, beside which there may be anything.
+static void pair_values(const AttentionTask& task, Chunk& chunk) {
+  const int64_t n = task.pages.padded, last = chunk.keys / 2;
+  if (task.pages.page == 1) {
+    for (int64_t i = 0; i < chunk.keys; i++) {
+      const int32_t page = task.page_table[chunk.start + i];
+      const uint8_t* values = task.pages.head(page, task.head) + task.pages.side_bytes();
+      put_beside(chunk.gathered_v + i / 2 * 2 * n, i % 2, (const uint16_t*)values, 1, n);
+    }
+    for (int64_t i = 0; i < chunk.value_steps; i++) chunk.v[i] = (uint8_t*)(chunk.gathered_v + i * 2 * n);
+  } else if (chunk.keys % 2) {
+    put_beside(chunk.gathered_v, 0, (const uint16_t*)chunk.v[last], 2, n);
+    chunk.v[last] = (const uint8_t*)chunk.gathered_v;
+  }
+  if (chunk.keys % 2) put_beside((uint16_t*)chunk.v[last], 1, nullptr, 0, n);
+}
 
 template <KV K>
 static void find_chunk(const AttentionTask& task, int64_t start, int64_t keys, Chunk& chunk) {
@@ -100,17 +124,17 @@ static void find_chunk(const AttentionTask& task, int64_t start, int64_t keys, C
   const int64_t steps = pages.padded / R::DIMS;
   chunk.start = start;
   chunk.keys = keys;
+  chunk.value_steps = (keys + R::KEYS - 1) / R::KEYS;
   for (int64_t i = 0; i < keys; i += page - (start + i) % page) {
     const int64_t at = (start + i) % page;
     const uint8_t* base = pages.head(task.page_table[(start + i) / page], task.head);
     const int64_t here = keys - i < page - at ? keys - i : page - at;
     const float* scales = (const float*)(base + 2 * pages.side_bytes());
-    for (int64_t j = 0; j < here; j++) {
-      chunk.v[i + j] = base + pages.side_bytes() + (at + j) * value_bytes;
-      if constexpr (K == KV::I8) {
-        chunk.k_scale[i + j] = scales[at + j];
-        chunk.v_scale[i + j] = scales[page + at + j];
-      }
+    for (int64_t j = 0; j < here; j += R::KEYS)
+      chunk.v[(i + j) / R::KEYS] = base + pages.side_bytes() + (at + j) * value_bytes;
+    if constexpr (K == KV::I8) {
+      std::memcpy(chunk.k_scale + i, scales + at, size_t(here) * 4);
+      std::memcpy(chunk.v_scale + i, scales + page + at, size_t(here) * 4);
     }
     if (page >= KEYS) {
       for (int64_t j = 0; j < here; j += KEYS) {
@@ -118,7 +142,7 @@ static void find_chunk(const AttentionTask& task, int64_t start, int64_t keys, C
         chunk.pitch[(i + j) / KEYS] = page * R::BYTES;
       }
     } else {  // small pages: put 16 keys side by side
-      uint8_t* to = chunk.gathered + i / KEYS * KEYS * steps * R::BYTES;
+      uint8_t* to = chunk.gathered_k + i / KEYS * KEYS * steps * R::BYTES;
       chunk.k[i / KEYS] = to;
       chunk.pitch[i / KEYS] = KEYS * R::BYTES;
       for (int64_t s = 0; s < steps; s++)
@@ -126,6 +150,7 @@ static void find_chunk(const AttentionTask& task, int64_t start, int64_t keys, C
                     size_t(here * R::BYTES));
     }
   }
+  if constexpr (K == KV::BF16) pair_values(task, chunk);
 }
 
 static inline vf scaled_scores(vf score, const float* scales, bool scale) {
@@ -144,10 +169,10 @@ static inline PHLOEM_INLINE void score_blocks(Queries& q, int64_t first, const C
     const uint8_t* k1 = chunk.k[next] + part * LANES * R::BYTES;
     vf one[] = {(void(n), zero())...}, two[] = {(void(n), zero())...};
     for (int64_t s = 0; s < steps; s++, k0 += pitch, k1 += pitch) {
-      const auto keys0 = R::keys(k0);
+      const auto keys0 = R::read(k0);
       ((one[n] = R::dot(one[n], keys0, query[n][s])), ...);
       if constexpr (TWO) {
-        const auto keys1 = R::keys(k1);
+        const auto keys1 = R::read(k1);
         ((two[n] = R::dot(two[n], keys1, query[n][s])), ...);
       }
     }
@@ -194,33 +219,42 @@ static void weigh(Queries& q, int64_t n, const Chunk& chunk, float cap) {
   q.total[n] = reduce_add(sum);
 }
 
+// Query n's weights as V's steps take them.
 template <KV K>
-static inline PHLOEM_INLINE vf weight_of(const float* weights, const Chunk& chunk, int64_t i) {
-  return set1(K == KV::I8 ? weights[i] * chunk.v_scale[i] : weights[i]);
+static void encode_weights(Queries& q, int64_t n, const Chunk& chunk) {
+  float* weights = q.scores[n];
+  if constexpr (K == KV::I8)
+    for (int64_t i = 0; i < chunk.keys; i++) weights[i] *= chunk.v_scale[i];
+  if constexpr (K == KV::BF16) {
+    to_bf16(weights, phloem::round_up(chunk.keys, KEYS), (uint16_t*)q.weights[n]);
+  } else {
+    std::memcpy(q.weights[n], weights, size_t(chunk.keys) * 4);
+  }
 }
 
 // Weighted values of some queries: C vectors of columns from `column` on, i = n * C + c.
 template <KV K, int C, int... i>
 static inline PHLOEM_INLINE void sum_values(Queries& q, int64_t first, const Chunk& chunk,
-                                            int64_t column, int64_t bytes, ints<i...>) {
-  const float* weights[] = {q.scores[first + i / C]...};
+                                            int64_t column, ints<i...>) {
+  using R = Reader<K>;
+  const int32_t* weights[] = {q.weights[first + i / C]...};
   vf acc[] = {(void(i), zero())...};
-  for (int64_t key = 0; key < chunk.keys; key++) {
-    const uint8_t* row = chunk.v[key] + column * bytes;
-    const vf value[] = {Reader<K>::values(row + i % C * LANES * bytes)...};
-    ((acc[i] = fma(value[i % C], weight_of<K>(weights[i], chunk, key), acc[i])), ...);
+  for (int64_t s = 0; s < chunk.value_steps; s++) {
+    const uint8_t* row = chunk.v[s] + column * R::BYTES;
+    const decltype(R::read(row)) value[] = {R::read(row + i % C * LANES * R::BYTES)...};
+    ((acc[i] = R::dot(acc[i], value[i % C], weights[i][s])), ...);
   }
   (store(q.values(first + i / C) + column + i % C * LANES, acc[i]), ...);
 }
 
 template <KV K, int N>
-static void gather_values(Queries& q, int64_t first, const Chunk& chunk, int64_t padded, int64_t bytes) {
+static void gather_values(Queries& q, int64_t first, const Chunk& chunk, int64_t padded) {
   constexpr int WIDE = LANES == 16 ? 4 : 2;
   int64_t column = 0;
   for (; column + WIDE * LANES <= padded; column += WIDE * LANES)
-    sum_values<K, WIDE>(q, first, chunk, column, bytes, upto<N * WIDE>());
+    sum_values<K, WIDE>(q, first, chunk, column, upto<N * WIDE>());
   for (; column < padded; column += LANES)
-    sum_values<K, 1>(q, first, chunk, column, bytes, upto<N>());
+    sum_values<K, 1>(q, first, chunk, column, upto<N>());
 }
 
 template <class Body>
@@ -286,9 +320,12 @@ static void attend_rows(const AttentionTask& task, int64_t first, int64_t last, 
     const int64_t start = c * CHUNK;
     find_chunk<K>(task, start, end - start < CHUNK ? end - start : CHUNK, chunk);
     in_groups(q.count, [&](auto n, int64_t at) { score<K, decltype(n)::value>(q, at, chunk, steps); });
-    for (int64_t n = 0; n < q.count; n++) weigh(q, n, chunk, task.softcap);
+    for (int64_t n = 0; n < q.count; n++) {
+      weigh(q, n, chunk, task.softcap);
+      encode_weights<K>(q, n, chunk);
+    }
     in_groups(q.count, [&](auto n, int64_t at) {
-      gather_values<K, decltype(n)::value>(q, at, chunk, pages.padded, pages.element());
+      gather_values<K, decltype(n)::value>(q, at, chunk, pages.padded);
     });
     each([&](int64_t n, int64_t m, int64_t head) {
       if (!task.partial) {

@@ -8,18 +8,6 @@ namespace PHLOEM_ISA {
 
 using phloem::GateTask;
 
-static void write_block(const float* x, int64_t block, int64_t inner, const Outputs& out, int64_t row) {
-  if (out.forms[phloem::FORM_F32].data)
-    std::memcpy((float*)out.forms[phloem::FORM_F32].row(row) + block * BLOCK, x, BLOCK * 4);
-  if (out.forms[phloem::FORM_BF16].data)
-    to_bf16(x, BLOCK, out.forms[phloem::FORM_BF16].row(row) + block * BLOCK * 2);
-  if (out.forms[phloem::FORM_I8].data) {
-    uint8_t* to = out.forms[phloem::FORM_I8].row(row);
-    float* scales = (float*)(to + inner);
-    encode_block(x, (int8_t*)to + block * BLOCK, scales + block, scales + inner / BLOCK + block);
-  }
-}
-
 static void gated_linear(const GateTask& task) {
   constexpr int64_t WIDTH = 2 * BLOCK;
   alignas(64) float products[ROW_BLOCK * WIDTH];
@@ -38,7 +26,7 @@ static void gated_linear(const GateTask& task) {
         const float* product = products + (row - m) * WIDTH;
         for (int64_t i = 0; i < BLOCK; i += LANES)
           store(values + i, gated(load(product + i), load(product + BLOCK + i), task.gate));
-        write_block(values, block, task.inner, task.out, row);
+        write_block(values, block * BLOCK, BLOCK, task.inner, task.out, row);
       }
     }
   }

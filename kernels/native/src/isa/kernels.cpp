@@ -31,6 +31,7 @@ const Kernels* PHLOEM_JOIN(kernels_, PHLOEM_ISA)() {
       PHLOEM_ISA::merge,
       PHLOEM_ISA::mask,
       PHLOEM_ISA::sample,
+      PHLOEM_ISA::peak,
   };
   return &table;
 }

@@ -40,7 +40,10 @@ static inline void write_kv(const Pages& pages, int64_t slot, int64_t head, cons
     uint32_t* pairs = (uint32_t*)base;
     for (int64_t i = 0; i < pages.padded; i += 2)
       pairs[i / 2 * pages.page + at] = float_to_bf16(k[i]) | uint32_t(float_to_bf16(k[i + 1])) << 16;
-    to_bf16(v, pages.padded, values);
+    // Neighbouring keys side by side; a page of one token has no neighbour.
+    const int64_t pair = pages.page > 1 ? 2 : 1;
+    auto* to = (uint16_t*)(base + pages.side_bytes()) + at / 2 * pages.padded * 2 + at % 2;
+    for (int64_t i = 0; i < pages.padded; i++) to[i * pair] = float_to_bf16(v[i]);
   } else {
     float* scales = (float*)(base + 2 * pages.side_bytes());
     const float k_scale = int8_scale(k, pages.size), v_scale = int8_scale(v, pages.size);

@@ -28,15 +28,7 @@ static inline void encode_block(const float* x, int8_t* codes, float* scale, flo
   *sum = *scale * float(reduce_add(total));
 }
 
-static inline void to_i8(const float* x, int64_t n, uint8_t* row) {
-  const int64_t blocks = n / BLOCK;
-  float* scales = (float*)(row + n);
-  for (int64_t b = 0; b < blocks; b++)
-    encode_block(x + b * BLOCK, (int8_t*)row + b * BLOCK, scales + b, scales + blocks + b);
-}
-
-static inline void to_bf16(const float* x, int64_t n, uint8_t* row) {
-  uint16_t* out = (uint16_t*)row;
+static inline void to_bf16(const float* x, int64_t n, uint16_t* out) {
   int64_t i = 0;
 #if defined(PHLOEM_BF16)
   for (; i + LANES <= n; i += LANES)
@@ -46,13 +38,37 @@ static inline void to_bf16(const float* x, int64_t n, uint8_t* row) {
   if (n % 2) out[n] = 0;
 }
 
-static void convert(const float* x, int64_t n, const Outputs& out, int64_t row) {
+// Values [first, first + count) of a row of n, in all the forms that are wanted. Rows come in
+// blocks of 32; only the last one of a row that is not kept as int8 may be shorter.
+static inline void write_block(const float* x, int64_t first, int64_t count, int64_t n,
+                               const Outputs& out, int64_t row) {
   if (out.forms[phloem::FORM_F32].data) {
-    float* to = (float*)out.forms[phloem::FORM_F32].row(row);
-    if (to != x) std::memcpy(to, x, size_t(n) * 4);
+    float* to = (float*)out.forms[phloem::FORM_F32].row(row) + first;
+    if (to != x) std::memcpy(to, x, size_t(count) * 4);
   }
-  if (out.forms[phloem::FORM_BF16].data) to_bf16(x, n, out.forms[phloem::FORM_BF16].row(row));
-  if (out.forms[phloem::FORM_I8].data) to_i8(x, n, out.forms[phloem::FORM_I8].row(row));
+  if (out.forms[phloem::FORM_BF16].data)
+    to_bf16(x, count, (uint16_t*)out.forms[phloem::FORM_BF16].row(row) + first);
+  if (out.forms[phloem::FORM_I8].data) {
+    uint8_t* to = out.forms[phloem::FORM_I8].row(row);
+    float* scales = (float*)(to + n) + first / BLOCK;
+    encode_block(x, (int8_t*)to + first, scales, scales + n / BLOCK);
+  }
+}
+
+// Calls make(values, first, count) for each block of 32 of a row of n, and writes what it made.
+template <class Make>
+static inline PHLOEM_INLINE void write_row(int64_t n, const Outputs& out, int64_t row, Make make) {
+  alignas(64) float values[BLOCK];
+  for (int64_t first = 0; first < n; first += BLOCK) {
+    const int64_t count = n - first < BLOCK ? n - first : BLOCK;
+    make(values, first, count);
+    write_block(values, first, count, n, out, row);
+  }
+}
+
+static void convert(const float* x, int64_t n, const Outputs& out, int64_t row) {
+  for (int64_t first = 0; first < n; first += BLOCK)
+    write_block(x + first, first, n - first < BLOCK ? n - first : BLOCK, n, out, row);
 }
 
 static inline float sum_of_squares(const float* x, int64_t n) {
@@ -64,20 +80,29 @@ static inline float sum_of_squares(const float* x, int64_t n) {
   return reduce_add(sum);
 }
 
-// Rows are normalised stretch by stretch into a small buffer, and encoded from there.
+static inline float norm_factor(const float* x, int64_t n, float eps) {
+  return 1.0f / std::sqrt(sum_of_squares(x, n) / float(n) + eps);
+}
+
+static inline void normalise(const float* x, const float* weight, int64_t n, float factor, float* out) {
+  for (int64_t i = 0; i < n; i += LANES) {
+    const int64_t left = n - i;
+    store_part(out + i, mul(mul(load_part(x + i, left), set1(factor)), load_part(weight + i, left)), left);
+  }
+}
+
 static void norm(const float* x, int64_t groups, int64_t n, const float* weight, float eps,
                  const Outputs& out, int64_t row) {
-  float* to = (float*)out.forms[phloem::FORM_F32].row(row);
-  for (int64_t g = 0; g < groups; g++, x += n, to += n) {
-    const vf scale = set1(1.0f / std::sqrt(sum_of_squares(x, n) / float(n) + eps));
-    for (int64_t i = 0; i < n; i += LANES) {
-      const vf value = mul(mul(load_part(x + i, n - i), scale), load_part(weight + i, n - i));
-      store_part(to + i, value, n - i);
-    }
+  if (groups == 1) {
+    const float factor = norm_factor(x, n, eps);
+    write_row(n, out, row, [=](float* values, int64_t first, int64_t count) {
+      normalise(x + first, weight + first, count, factor, values);
+    });
+    return;
   }
-  Outputs rest = out;
-  rest.forms[phloem::FORM_F32].data = nullptr;
-  convert(to - groups * n, groups * n, rest, row);
+  float* to = (float*)out.forms[phloem::FORM_F32].row(row);  // heads are only read as floats
+  for (int64_t g = 0; g < groups; g++)
+    normalise(x + g * n, weight, n, norm_factor(x + g * n, n, eps), to + g * n);
 }
 
 static void add_rows(const float* a, const float* b, float* out, int64_t n) {
@@ -97,15 +122,13 @@ static inline vf gated(vf gate, vf up, Gate kind) {
 }
 
 static void gate(const float* gate_up, int64_t inner, Gate kind, const Outputs& out, int64_t row) {
-  float* to = (float*)out.forms[phloem::FORM_F32].row(row);
-  for (int64_t i = 0; i < inner; i += LANES) {
-    const int64_t left = inner - i;
-    const vf value = gated(load_part(gate_up + i, left), load_part(gate_up + inner + i, left), kind);
-    store_part(to + i, value, left);
-  }
-  Outputs rest = out;
-  rest.forms[phloem::FORM_F32].data = nullptr;
-  convert(to, inner, rest, row);
+  write_row(inner, out, row, [=](float* values, int64_t first, int64_t count) {
+    const float *gates = gate_up + first, *ups = gate_up + inner + first;
+    for (int64_t i = 0; i < count; i += LANES) {
+      const int64_t left = count - i;
+      store_part(values + i, gated(load_part(gates + i, left), load_part(ups + i, left), kind), left);
+    }
+  });
 }
 
 template <Format F>

@@ -20,17 +20,15 @@ static void mask(float* logits, int64_t n, const uint32_t* words, int64_t count)
 // The place of the largest value, the first among equals; -1 if it is not finite or one is nan.
 static int64_t argmax(const float* x, int64_t n) {
   vf most = set1(-INFINITY);
-  bool ordered = true;
-  for (int64_t i = 0; i + LANES <= n; i += LANES) most = max(most, load(x + i));
+  int64_t whole = n / LANES * LANES, unordered = 0;
+  for (int64_t i = 0; i < whole; i += LANES) most = max(most, load(x + i));
   float largest = reduce_max(most);
-  for (int64_t i = n / LANES * LANES; i < n; i++) largest = x[i] > largest ? x[i] : largest;
-  if (!std::isfinite(largest)) return -1;
-  int64_t found = -1;
-  for (int64_t i = n - 1; i >= 0; i--) {
-    found = x[i] == largest ? i : found;
-    ordered &= x[i] == x[i];
-  }
-  return ordered ? found : -1;
+  for (int64_t i = whole; i < n; i++) largest = x[i] > largest ? x[i] : largest;
+  for (int64_t i = 0; i < n; i++) unordered |= x[i] != x[i];
+  if (unordered || !std::isfinite(largest)) return -1;
+  int64_t found = 0;
+  while (x[found] != largest) found++;
+  return found;
 }
 
 // SplitMix64 (Steele, Lea and Flood, 2014): number `position` of the stream that `seed` selects.
