@@ -7,7 +7,9 @@ Without a C++ compiler the package installs without them.
 
 from __future__ import annotations
 
+import os
 import platform
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
@@ -34,7 +36,7 @@ KERNELS = {
     "avx512_bf16": [*AVX512, *VNNI_BF16, "-DPHLOEM_AVX512"],
     "avx512": [*AVX512, "-DPHLOEM_AVX512"],
     "avx2": [*AVX2, "-DPHLOEM_AVX2"],
-    "portable": [],
+    "portable": ["-O2"],
 }
 X86 = {"x86_64", "AMD64"}
 
@@ -46,19 +48,30 @@ class BuildKernels(build_ext):
         return str(Path(*fullname.split("."))) + ".so"
 
     def build_extension(self, ext: Extension) -> None:
-        objects = self.compiler.compile(
-            ext.sources, output_dir=self.build_temp, extra_postargs=FLAGS, depends=ext.depends
-        )
-        for name in KERNELS if platform.machine() in X86 else ["portable"]:
-            objects += self.compiler.compile(
-                [str(SOURCE / "isa/kernels.cpp")],
-                output_dir=str(Path(self.build_temp) / name),
-                extra_postargs=[*FLAGS, *KERNEL_FLAGS, f"-DPHLOEM_ISA={name}", *KERNELS[name]],
-                depends=ext.depends,
-            )
+        sets = KERNELS if platform.machine() in X86 else ["portable"]
+        kernels = str(SOURCE / "isa/kernels.cpp")
+        jobs = [(kernels, f"isa/{name}", kernel_flags(name)) for name in sets]
+        jobs += [(source, "", FLAGS) for source in ext.sources]
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            objects = [*threads.map(lambda job: self.compile_one(ext, *job), jobs)]
         self.compiler.link_shared_object(
             objects, self.get_ext_fullpath(ext.name), target_lang="c++", extra_postargs=["-pthread"]
         )
+
+    def compile_one(self, ext: Extension, source: str, folder: str, flags: list[str]) -> str:
+        """The object file of one source."""
+        [compiled] = self.compiler.compile(
+            [source],
+            output_dir=str(Path(self.build_temp) / folder),
+            extra_postargs=flags,
+            depends=ext.depends,
+        )
+        return compiled
+
+
+def kernel_flags(name: str) -> list[str]:
+    """Flags to compile the kernels of one instruction set."""
+    return [*FLAGS, *KERNEL_FLAGS, f"-DPHLOEM_ISA={name}", *KERNELS[name]]
 
 
 def mapped(folder: str) -> list[str]:

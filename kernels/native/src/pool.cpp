@@ -40,6 +40,7 @@ Pool::~Pool() {
 }
 
 void Pool::run(Job& job) {
+  const std::lock_guard lock(mutex_);
   const uint32_t run = run_.load(std::memory_order_relaxed) + 1;
   const int64_t stages = job.stages();
   for (int64_t i = 0; i < stages; i++) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -33,7 +34,7 @@ class Pool {
 
   int threads() const { return int(workers_.size()) + 1; }
 
-  // Not for several threads at once. Returns when every task was run.
+  // Returns when every task was run. Callers from several threads take turns.
   void run(Job& job);
 
  private:
@@ -50,6 +51,7 @@ class Pool {
   }
   Count& left(int64_t stage, int share) { return left_[size_t(stage * shares_ + share)]; }
 
+  std::mutex mutex_;
   int64_t shares_;
   std::unique_ptr<Count[]> left_;     // tasks of each stage and share that nobody took yet
   std::unique_ptr<Count[]> pending_;  // tasks of each stage that are not done
