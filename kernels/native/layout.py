@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from phloem.kernels.native.engine import Matrix
-from phloem.kernels.native.library import BF16, F32, I8
+from phloem.kernels.native.library import BF16, F32, I8, I16
 from phloem.kernels.native.tape import (
     Attention,
     Convert,
@@ -24,18 +23,19 @@ from phloem.kernels.native.tape import (
 WRITE_ANY_FORM = Norm, Gate, GatedLinear, Attention, Convert
 
 
-def form_for(matrix: Matrix, exact: bool) -> int:
-    """The form in which a linear map reads its inputs."""
-    if matrix.kind == "BF16":
-        return BF16
-    return I8 if matrix.is_quantized and not exact else F32
-
-
 def input_form(instruction: Instruction, exact: bool) -> int:
-    """The form in which an instruction reads."""
-    if isinstance(instruction, Linear | GatedLinear | Logits):
-        return form_for(instruction.matrix, exact)
-    return F32
+    """The form in which an instruction reads.
+
+    Rounding the head's inputs to 8 bits would cost as much as all other rounding together, and
+    it is computed for few rows: it reads 16 bits.
+    """
+    if not isinstance(instruction, Linear | GatedLinear | Logits):
+        return F32
+    if instruction.matrix.kind == "BF16":
+        return BF16
+    if exact or not instruction.matrix.is_quantized:
+        return F32
+    return I16 if isinstance(instruction, Logits) else I8
 
 
 def convert_where_needed(instructions: Sequence[Instruction], exact: bool) -> list[Instruction]:

@@ -11,9 +11,9 @@ from pathlib import Path
 PATH = Path(os.environ.get("PHLOEM_LIBRARY") or Path(__file__).with_name("libphloem.so"))
 """Where the library is; the variable names another build of it, one with a sanitizer, say."""
 
-FORMS = 3
-F32, BF16, I8 = range(FORMS)
-"""Forms in which a row of activations is kept."""
+FORMS = 4
+F32, BF16, I8, I16 = range(FORMS)
+"""Forms in which a row of activations is kept; I16 is int8 twice, the second time of the rest."""
 
 
 class Operand(Structure):

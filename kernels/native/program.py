@@ -18,7 +18,7 @@ from phloem.kernels.native.kv import kv_pages
 from phloem.kernels.native.layout import (
     Buffers,
     convert_where_needed,
-    form_for,
+    input_form,
     last_reads,
     wanted_forms,
 )
@@ -201,7 +201,7 @@ class Program:
     @_add.register
     def _(self, each: tape.Linear) -> None:
         self._keep.append(each.matrix)
-        form = form_for(each.matrix, self._exact)
+        form = input_form(each, self._exact)
         self._call(
             "linear", each.matrix.handle, self._pointer(each.bias), form,
             self._operand(each.x, form), self._operand(each.out), int(each.add),
@@ -216,7 +216,7 @@ class Program:
     @_add.register
     def _(self, each: tape.GatedLinear) -> None:
         self._keep.append(each.matrix)
-        form = form_for(each.matrix, self._exact)
+        form = input_form(each, self._exact)
         self._call(
             "gated_linear", each.matrix.handle, self._pointer(each.bias), form,
             self._operand(each.x, form), GATES[each.kind], self._forms(each.out),
@@ -244,7 +244,7 @@ class Program:
     @_add.register
     def _(self, each: tape.Logits) -> None:
         self._keep.append(each.matrix)
-        form = form_for(each.matrix, self._exact)
+        form = input_form(each, self._exact)
         row = self._row(form, each.x.width)
         gathered = Operand(self._library.program_buffer(self._handle, row, 1), 0)
         self._call(

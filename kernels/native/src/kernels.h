@@ -13,8 +13,10 @@ enum Form : int32_t {
   FORM_F32 = 0,
   FORM_BF16 = 1,  // pairs, an odd tail padded with zero
   FORM_I8 = 2,    // int8 codes, then for each 32 of them a float scale, then scale * sum of codes
+  FORM_I16 = 3,   // the same, with fine codes after the codes: values are scale * (code + fine / 254)
 };
-constexpr int FORMS = 3;
+constexpr int FORMS = 4;
+constexpr float FINE = 1.0f / 254.0f;  // what the fine codes count: half a code is 127 of it
 
 // Rows of one form; `stride` in bytes.
 struct Rows {
@@ -30,6 +32,7 @@ constexpr int64_t row_bytes(Form form, int64_t n) {
   switch (form) {
     case FORM_BF16: return round_up(n * 2, 64);
     case FORM_I8: return round_up(n, BLOCK) + round_up(n, BLOCK) / BLOCK * 8;
+    case FORM_I16: return 2 * round_up(n, BLOCK) + round_up(n, BLOCK) / BLOCK * 8;
     default: return round_up(n * 4, 64);
   }
 }

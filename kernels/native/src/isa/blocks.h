@@ -52,10 +52,10 @@ static inline Block load_block(const uint8_t* p, const uint8_t* head, int part) 
   return {load_codes8(p, part), load_scales<F>(p + 512, head, part)};
 }
 
-template <Format F>
-static inline vi dot(const Codes& c, const int8_t* x) {
-  if constexpr (has_4bit_codes(F)) return dot4(c, x);
-  return dot8(c, x);
+template <Format F, int FIRST, int LAST>
+static inline vi dot_range(const Codes& c, const int8_t* x) {
+  if constexpr (has_4bit_codes(F)) return dot4_range<FIRST, LAST>(c, x);
+  return dot8_range<FIRST, LAST>(c, x);
 }
 
 // The blocks of a tile one after the other.

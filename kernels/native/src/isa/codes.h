@@ -193,7 +193,4 @@ static inline vi dot4_range(const Codes& c, const int8_t* x) { return dot8_range
 
 #endif
 
-static inline vi dot4(const Codes& c, const int8_t* x) { return dot4_range<0, GROUPS>(c, x); }
-static inline vi dot8(const Codes& c, const int8_t* x) { return dot8_range<0, GROUPS>(c, x); }
-
 }  // namespace PHLOEM_ISA

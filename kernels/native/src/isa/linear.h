@@ -20,14 +20,35 @@ constexpr int64_t ROW_BLOCK = 48;  // rows whose activations stay in the first-l
 // A row of int8 activations.
 struct CodedRow {
   const int8_t* codes;
+  const int8_t* fine;
   const float* scales;
   const float* sums;  // scale * sum of the codes
 };
 
+template <Form A>
 static inline CodedRow coded_row(const Rows& x, int64_t m, int64_t inputs) {
-  const uint8_t* row = x.row(m);
-  const float* scales = (const float*)(row + inputs);
-  return {(const int8_t*)row, scales, scales + inputs / BLOCK};
+  const int8_t* row = (const int8_t*)x.row(m);
+  const float* scales = (const float*)(row + (A == phloem::FORM_I16 ? 2 * inputs : inputs));
+  return {row, row + inputs, scales, scales + inputs / BLOCK};
+}
+
+// Products of weights' codes in groups [FIRST, LAST) of block b with a row's, as floats.
+template <Format F, Form A, int FIRST, int LAST>
+static inline PHLOEM_INLINE vf dot(const Codes& codes, const CodedRow& row, int64_t b) {
+  const vf sum = to_float(dot_range<F, FIRST, LAST>(codes, row.codes + b * BLOCK));
+  if constexpr (A == phloem::FORM_I8) return sum;
+  return fma(to_float(dot_range<F, FIRST, LAST>(codes, row.fine + b * BLOCK)), set1(phloem::FINE), sum);
+}
+
+// The sum of half a block's activations, in units of the scale.
+template <Form A>
+static inline float half_sum(const CodedRow& row, int64_t b, int half) {
+  int32_t codes = 0, fine = 0;
+  for (int64_t k = b * BLOCK + half * BLOCK / 2; k < b * BLOCK + (half + 1) * BLOCK / 2; k++) {
+    codes += row.codes[k];
+    if constexpr (A == phloem::FORM_I16) fine += row.fine[k];
+  }
+  return float(codes) + float(fine) * phloem::FINE;
 }
 
 // What a kernel makes for M rows: LANES outputs each.
@@ -36,33 +57,30 @@ struct Sums {
   vf row[M];
 };
 
-template <Format F>
+template <Format F, Form A>
 static inline PHLOEM_INLINE vf add_block(vf acc, const Block& block, const CodedRow& row, int64_t b) {
-  const int8_t* codes = row.codes + b * BLOCK;
   const vf scale = set1(row.scales[b]);
   const Scales& s = block.scales;
   if constexpr (F == Format::Q6K) {
-    int32_t total[2] = {0, 0};
-    for (int k = 0; k < BLOCK; k++) total[k / 16] += codes[k];
-    vf sum = mul(s.scale[0], to_float(dot8_range<0, 4>(block.codes, codes)));
-    sum = fma(s.scale[1], to_float(dot8_range<4, 8>(block.codes, codes)), sum);
-    sum = fma(s.minimum[0], set1(float(total[0])), sum);
-    sum = fma(s.minimum[1], set1(float(total[1])), sum);
+    vf sum = mul(s.scale[0], dot<F, A, 0, GROUPS / 2>(block.codes, row, b));
+    sum = fma(s.scale[1], dot<F, A, GROUPS / 2, GROUPS>(block.codes, row, b), sum);
+    sum = fma(s.minimum[0], set1(half_sum<A>(row, b, 0)), sum);
+    sum = fma(s.minimum[1], set1(half_sum<A>(row, b, 1)), sum);
     return fma(scale, sum, acc);
   }
-  acc = fma(to_float(dot<F>(block.codes, codes)), mul(s.scale[0], scale), acc);
+  acc = fma(dot<F, A, 0, GROUPS>(block.codes, row, b), mul(s.scale[0], scale), acc);
   return fma(s.minimum[0], set1(row.sums[b]), acc);
 }
 
-template <Format F, int... m>
+template <Format F, Form A, int... m>
 static inline PHLOEM_INLINE Sums<sizeof...(m)> coded_sums(const Matrix& w, int64_t tile, int part,
                                                           const Rows& x, int64_t m0, ints<m...>) {
-  const CodedRow rows[] = {coded_row(x, m0 + m, w.inputs)...};
+  const CodedRow rows[] = {coded_row<A>(x, m0 + m, w.inputs)...};
   BlockReader<F> reader(w.tile(tile), part);
   vf acc[] = {(void(m), zero())...};
   for (int64_t b = 0; b < w.inputs / BLOCK; b++) {
     const Block block = reader.next(b);
-    ((acc[m] = add_block<F>(acc[m], block, rows[m], b)), ...);
+    ((acc[m] = add_block<F, A>(acc[m], block, rows[m], b)), ...);
   }
   return {{acc[m]...}};
 }
@@ -128,8 +146,8 @@ static inline PHLOEM_INLINE Sums<M> sums(const Matrix& w, int64_t tile, int part
   constexpr upto<M> all;
   if constexpr (F == Format::F32) return float_sums(w, tile, part, x, m0, all);
   else if constexpr (F == Format::BF16) return pair_sums(w, tile, part, x, m0, all);
-  else if constexpr (A == phloem::FORM_I8) return coded_sums<F>(w, tile, part, x, m0, all);
-  else return exact_sums<F>(w, tile, part, x, m0, all);
+  else if constexpr (A == phloem::FORM_F32) return exact_sums<F>(w, tile, part, x, m0, all);
+  else return coded_sums<F, A>(w, tile, part, x, m0, all);
 }
 
 // Outputs of one tile for some rows, at `out` (column 0 of the tile, row m0).
@@ -181,23 +199,25 @@ static void tile_all_rows(const Matrix& w, int64_t tile, const Rows& x, int64_t 
 
 using TileFunction = void (*)(const Matrix&, int64_t, const Rows&, int64_t, int64_t, TileOut);
 
+template <Format F>
+static TileFunction coded_function(Form a) {
+  return a == phloem::FORM_I8    ? tile_all_rows<F, phloem::FORM_I8>
+         : a == phloem::FORM_I16 ? tile_all_rows<F, phloem::FORM_I16>
+                                 : tile_all_rows<F, phloem::FORM_F32>;
+}
+
 static TileFunction tile_function(Format f, Form a) {
-  const bool coded = a == phloem::FORM_I8;
-#define PHLOEM_CASE(F)                                                                    \
-  case Format::F:                                                                         \
-    return coded ? tile_all_rows<Format::F, phloem::FORM_I8> : tile_all_rows<Format::F, phloem::FORM_F32>
   switch (f) {
-    PHLOEM_CASE(Q4);
-    PHLOEM_CASE(Q4M);
-    PHLOEM_CASE(Q4K);
-    PHLOEM_CASE(Q8);
-    PHLOEM_CASE(Q8M);
-    PHLOEM_CASE(Q8K);
-    PHLOEM_CASE(Q6K);
+    case Format::Q4: return coded_function<Format::Q4>(a);
+    case Format::Q4M: return coded_function<Format::Q4M>(a);
+    case Format::Q4K: return coded_function<Format::Q4K>(a);
+    case Format::Q8: return coded_function<Format::Q8>(a);
+    case Format::Q8M: return coded_function<Format::Q8M>(a);
+    case Format::Q8K: return coded_function<Format::Q8K>(a);
+    case Format::Q6K: return coded_function<Format::Q6K>(a);
     case Format::BF16: return tile_all_rows<Format::BF16, phloem::FORM_BF16>;
     default: return tile_all_rows<Format::F32, phloem::FORM_F32>;
   }
-#undef PHLOEM_CASE
 }
 
 static void linear(const LinearTask& task) {
@@ -226,7 +246,7 @@ static int64_t peak(int64_t blocks) {
   for (int64_t i = 0; i < blocks; i++)
     for (int chain = 0; chain < CHAINS; chain++) {
       asm volatile("" : : "r"(x) : "memory");  // so that each product is computed
-      sums[chain] = add(sums[chain], dot4(block, x));
+      sums[chain] = add(sums[chain], dot4_range<0, GROUPS>(block, x));
     }
   int64_t total = 0;
   for (int chain = 0; chain < CHAINS; chain++) total |= reduce_add(sums[chain]);

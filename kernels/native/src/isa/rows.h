@@ -10,22 +10,26 @@ using phloem::Gate;
 using phloem::Matrix;
 using phloem::Outputs;
 
-constexpr int64_t WHOLE = 16;  // partial sums of a row: the same number on every instruction set
-
-// 32 values as int8 codes with their scale, and scale * sum of the codes.
-static inline void encode_block(const float* x, int8_t* codes, float* scale, float* sum) {
+// 32 values as int8 codes with their scale, and scale * sum of the codes. `fine`, if it is not
+// null, takes what the codes leave of the values, in 254ths.
+static inline void encode_block(const float* x, int8_t* codes, int8_t* fine, float* scale, float* sum) {
   vf most = abs(load(x));
   for (int i = LANES; i < BLOCK; i += LANES) most = max(most, abs(load(x + i)));
   const float largest = reduce_max(most);
   const vf inverse = set1(largest > 0 ? 127.0f / largest : 0.0f);
-  vi total{};
+  vf total = zero();
   for (int i = 0; i < BLOCK; i += LANES) {
-    const vi rounded = to_int(mul(load(x + i), inverse));
-    store_i8(codes + i, rounded);
-    total = i == 0 ? rounded : add(total, rounded);
+    const vf exact = mul(load(x + i), inverse);
+    const vi code = to_int(exact);
+    store_i8(codes + i, code);
+    total = add(total, to_float(code));
+    if (!fine) continue;
+    const vi rest = to_int(mul(sub(exact, to_float(code)), set1(1.0f / phloem::FINE)));
+    store_i8(fine + i, rest);
+    total = fma(to_float(rest), set1(phloem::FINE), total);
   }
   *scale = largest * (1.0f / 127.0f);
-  *sum = *scale * float(reduce_add(total));
+  *sum = *scale * reduce_add(total);
 }
 
 static inline void to_bf16(const float* x, int64_t n, uint16_t* out) {
@@ -48,10 +52,12 @@ static inline void write_block(const float* x, int64_t first, int64_t count, int
   }
   if (out.forms[phloem::FORM_BF16].data)
     to_bf16(x, count, (uint16_t*)out.forms[phloem::FORM_BF16].row(row) + first);
-  if (out.forms[phloem::FORM_I8].data) {
-    uint8_t* to = out.forms[phloem::FORM_I8].row(row);
-    float* scales = (float*)(to + n) + first / BLOCK;
-    encode_block(x, (int8_t*)to + first, scales, scales + n / BLOCK);
+  for (const phloem::Form form : {phloem::FORM_I8, phloem::FORM_I16}) {
+    if (!out.forms[form].data) continue;
+    const bool fine = form == phloem::FORM_I16;
+    int8_t* codes = (int8_t*)out.forms[form].row(row);
+    float* scales = (float*)(codes + (fine ? 2 * n : n)) + first / BLOCK;
+    encode_block(x, codes + first, fine ? codes + n + first : nullptr, scales, scales + n / BLOCK);
   }
 }
 
