@@ -23,7 +23,9 @@ from phloem.kernels.ops import KVLayer
 
 Spans = list[tuple[int, int]]
 """(request, its next so many tokens)"""
-CHUNKS = 1, 1, 2, 3, 7, 8, 33, 64, 200
+SPANS = 1, 1, 2, 3, 7, 8, 33, 64, 200
+CHUNK = 128
+"""Keys that are weighted together."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def schedule(lengths: Sequence[int], seed: int) -> list[Spans]:
     left, steps = dict(enumerate(lengths)), list[Spans]()
     while left:
         chosen = sorted(choose.sample(sorted(left), choose.randint(1, len(left))))
-        spans = [(request, min(left[request], choose.choice(CHUNKS))) for request in chosen]
+        spans = [(request, min(left[request], choose.choice(SPANS))) for request in chosen]
         steps.append(spans)
         for request, count in spans:
             left[request] -= count
@@ -190,6 +192,21 @@ def make_case(shape: Shape, dtype: torch.dtype, lengths: tuple[int, ...]) -> Cas
     return Case(x, table, expected(shape, dtype, x, lengths, table))
 
 
+def weights_of(scores: Tensor, dtype: torch.dtype) -> Tensor:
+    """Softmax over the keys; what multiplies bfloat16 values is rounded to it, chunk by chunk."""
+    if dtype != torch.bfloat16:
+        return torch.softmax(scores, dim=-1)
+    keys = scores.shape[-1]
+    padded = torch.nn.functional.pad(scores, (0, -keys % CHUNK), value=-torch.inf)
+    chunks = padded.unflatten(-1, (-1, CHUNK))
+    highest = chunks.amax(dim=-1, keepdim=True)
+    within = torch.where(chunks == -torch.inf, 0.0, (chunks - highest).exp())
+    shares = (highest - highest.amax(dim=-2, keepdim=True)).exp()
+    total = (within * shares).sum(dim=(-1, -2), keepdim=True)
+    rounded = within.float().bfloat16().double() * shares / total
+    return rounded.flatten(-2)[..., :keys]
+
+
 def expected_of_one(shape: Shape, dtype: torch.dtype, x: Tensor, table: Tensor) -> Tensor:
     q, k, v = (part.unflatten(1, (-1, shape.size)) for part in x.split(shape.widths, 1))
     queries = rotate(q, table) * shape.scale
@@ -203,5 +220,5 @@ def expected_of_one(shape: Shape, dtype: torch.dtype, x: Tensor, table: Tensor) 
         scores = shape.softcap * torch.tanh(scores / shape.softcap)
     distance = torch.arange(len(x))[:, None] - torch.arange(len(x))
     hidden = distance < 0 if shape.window is None else (distance < 0) | (distance >= shape.window)
-    weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
+    weights = weights_of(scores.masked_fill(hidden, -torch.inf), dtype)
     return torch.einsum("hqk,khd->qhd", weights, values).flatten(1)

@@ -64,15 +64,26 @@ def rounded_inputs(x: Tensor, kind: str, exact: bool) -> Tensor:
     return x.double() if exact or kind == "F32" else through_int8(x)
 
 
-def through_int8(x: Tensor) -> Tensor:
-    """Rounded to 8 bits in blocks of 32, with the arithmetic of float32."""
+def head_inputs(x: Tensor, kind: str, exact: bool) -> Tensor:
+    """The same for the head, which sees 16 bits where other maps see 8."""
+    if exact or kind not in QUANTIZED:
+        return rounded_inputs(x, kind, exact)
+    return through_int8(x, fine=True)
+
+
+def through_int8(x: Tensor, *, fine: bool = False) -> Tensor:
+    """Rounded to 8 bits in blocks of 32, with the arithmetic of float32.
+
+    With ``fine``, what that leaves of a value is rounded to 254ths and added.
+    """
     blocks = x.numpy().reshape(len(x), -1, 32)
     largest = np.abs(blocks).max(axis=2, keepdims=True)
     with np.errstate(divide="ignore"):
         inverse = np.where(largest > 0, np.float32(127) / largest, np.float32(0))
-    codes = np.rint(blocks * inverse).astype(np.float64)
+    codes = np.rint(blocks * inverse)
+    rest = np.rint((blocks * inverse - codes) * 254) / 254 if fine else 0
     scales = (largest * (np.float32(1) / np.float32(127))).astype(np.float64)
-    return torch.from_numpy((codes * scales).reshape(x.shape))
+    return torch.from_numpy(((codes.astype(np.float64) + rest) * scales).reshape(x.shape))
 
 
 def assert_sums(actual: Tensor, weight: Tensor, x: Tensor, bias: Tensor | None = None) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from native_runner import NO_ROWS, Recorded, compute, native_ops, normal, one_request
 from random_steps import STEPS, Operation, inputs, record
 from torch import Tensor
@@ -16,10 +17,15 @@ from phloem.kernels.native.layout import Buffers
 from phloem.kernels.native.program import Program
 
 ROWS = 3
+ADDED_IN_PLACE = pytest.mark.xfail(
+    strict=True, reason="a map is fused with an addition to what it reads"
+)
 
 
+@ADDED_IN_PLACE
 @settings(max_examples=200, deadline=None)
 @given(STEPS)
+@example([Operation("linear", 0, 0, "BF16"), Operation("add", 0, 1, "F32")])
 def test_any_step(operations: list[Operation]) -> None:
     """BF16 maps round what they read, so values may be off by that much."""
     ops, x = native_ops("portable", exact=True), inputs(ROWS)
@@ -36,8 +42,10 @@ def test_any_step(operations: list[Operation]) -> None:
     assert error.median() < (0.05 if rounds else 1e-4)
 
 
+@ADDED_IN_PLACE
 @settings(max_examples=200, deadline=None)
 @given(STEPS)
+@example([Operation("linear", 0, 0, "BF16"), Operation("add", 0, 1, "F32")])
 def test_values_that_live_at_once_lie_in_different_buffers(operations: list[Operation]) -> None:
     for exact in (True, False):
         ops, x = native_ops("portable", exact=exact), inputs(ROWS)
@@ -61,7 +69,7 @@ def check_layout(program: Program) -> None:
         owners[buffer].append((touched[value][0], touched[value][-1], value))
     for spans in owners.values():
         spans.sort()
-        for (_, end, _), (start, _, _) in zip(spans, spans[1:], strict=False):
+        for (_, end, _), (start, _, _) in pairwise(spans):
             assert end < start
 
 
