@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,3 +31,17 @@ class Blocks:
 
 StoredWeight = Tensor | Blocks
 """A weight [N, M], dense or in blocks."""
+
+
+def check_parts(parts: Sequence[StoredWeight], bias: Tensor | None) -> None:
+    """Check that weights can be stacked and fit a bias.
+
+    Raises:
+        ValueError: they do not.
+    """
+    shapes = [tuple(part.shape) for part in parts]
+    if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
+        raise ValueError(f"weights {shapes} are not maps of one input")
+    rows = sum(shape[0] for shape in shapes)
+    if bias is not None and tuple(bias.shape) != (rows,):
+        raise ValueError(f"a bias {tuple(bias.shape)} does not fit a map to {rows} outputs")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from phloem.kernels.batch import RaggedBatch
-from phloem.kernels.blocks import StoredWeight
+from phloem.kernels.blocks import StoredWeight, check_parts
 from phloem.kernels.native import tape
 from phloem.kernels.native.engine import BLOCK_KINDS, Matrix, NativeEngine, stored_kind
 from phloem.kernels.native.kv import page_sides
@@ -60,6 +60,7 @@ class NativeOps:
 
     def prepare_linear(self, parts: Sequence[StoredWeight], bias: Tensor | None = None) -> Linear:
         """One matrix for each run of parts of one type."""
+        check_parts(parts, bias)
         runs = groupby(parts, key=stored_kind)
         return Linear(tuple(Matrix(self.engine, list(run)) for _, run in runs), bias)
 

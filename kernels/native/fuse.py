@@ -20,9 +20,12 @@ from phloem.kernels.native.tape import (
 BLOCK = 32
 
 
-def fuse(instructions: Sequence[Instruction]) -> list[Instruction]:
-    """Gated activations with the maps before them, residual additions with the maps they follow."""
-    return fuse_residuals(fuse_gates(list(instructions)))
+def fuse(instructions: Sequence[Instruction], widths: Sequence[int]) -> list[Instruction]:
+    """Gated activations with the maps before them, residual additions with the maps they follow.
+
+    ``widths`` are those of the values.
+    """
+    return fuse_residuals(fuse_gates(list(instructions)), widths)
 
 
 def fuse_gates(instructions: list[Instruction]) -> list[Instruction]:
@@ -46,7 +49,7 @@ def fuse_gates(instructions: list[Instruction]) -> list[Instruction]:
     return fused
 
 
-def fuse_residuals(instructions: list[Instruction]) -> list[Instruction]:
+def fuse_residuals(instructions: list[Instruction], widths: Sequence[int]) -> list[Instruction]:
     """Linear, then Add of its result to a value that nobody needs any more: add in place."""
     uses = count_uses(instructions)
     fused: list[Instruction] = []
@@ -61,6 +64,8 @@ def fuse_residuals(instructions: list[Instruction]) -> list[Instruction]:
             and isinstance(before, Linear)
             and before.out == instruction.x
             and uses[original.x.value] == uses[original.y.value] == 0
+            and instruction.y.value not in (before.out.value, before.x.value)
+            and instruction.y.width == widths[instruction.y.value]
         ):
             fused[-1] = replace(before, out=instruction.y, add=True)
             renamed[original.out.value] = instruction.y.value

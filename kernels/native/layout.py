@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from phloem.kernels.native.library import BF16, F32, I8, I16
 from phloem.kernels.native.tape import (
@@ -38,17 +38,41 @@ def input_form(instruction: Instruction, exact: bool) -> int:
     return I16 if isinstance(instruction, Logits) else I8
 
 
-def convert_where_needed(instructions: Sequence[Instruction], exact: bool) -> list[Instruction]:
-    """Put a Convert after each instruction whose readers want forms that it cannot write."""
-    wanted = wanted_forms(instructions, exact)
+def convert_where_needed(
+    instructions: Sequence[Instruction], widths: list[int], exact: bool
+) -> list[Instruction]:
+    """Put a Convert before each instruction that reads a form which the value's writer lacks.
+
+    ``widths`` grows by the new values.
+    """
+    whole = written_in_all_forms(instructions, widths)
     complete: list[Instruction] = []
+    converted: dict[View, View] = {}
     for instruction in instructions:
+        if isinstance(instruction, Linear | GatedLinear | Logits):
+            view = instruction.x
+            if input_form(instruction, exact) != F32 and view not in whole:
+                if view not in converted:
+                    converted[view] = View(len(widths), 0, view.width)
+                    widths.append(view.width)
+                    complete.append(Convert(view, converted[view]))
+                instruction = replace(instruction, x=converted[view])
         complete.append(instruction)
-        out = getattr(instruction, "out", None)
-        writes_any = isinstance(instruction, WRITE_ANY_FORM) and not is_by_heads(instruction)
-        if out is not None and not writes_any and wanted[out.value] - {F32}:
-            complete.append(Convert(out, out))
+        if not isinstance(instruction, Logits):
+            changed = instruction.out.value
+            converted = {view: new for view, new in converted.items() if view.value != changed}
     return complete
+
+
+def written_in_all_forms(instructions: Sequence[Instruction], widths: Sequence[int]) -> set[View]:
+    """Whole values that one instruction writes, in whatever forms are wanted."""
+    writers = [each for each in instructions if not isinstance(each, Logits)]
+    times = Counter(each.out.value for each in writers)
+    return {
+        View(each.out.value, 0, widths[each.out.value])
+        for each in writers
+        if isinstance(each, WRITE_ANY_FORM) and not is_by_heads(each) and times[each.out.value] == 1
+    }
 
 
 def is_by_heads(instruction: Instruction) -> bool:

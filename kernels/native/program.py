@@ -49,8 +49,9 @@ class Program:
         self._handle = own(
             self, self._library.program_new(engine.handle), self._library.program_free
         )
-        self._instructions = convert_where_needed(fuse(tape.instructions), exact)
-        self._widths = tape.widths
+        self._widths = list(tape.widths)
+        fused = fuse(tape.instructions, self._widths)
+        self._instructions = convert_where_needed(fused, self._widths, exact)
         self._wanted = wanted_forms(self._instructions, exact)
         self._buffers = self._allocate()
         for row in self._buffers.rows:
@@ -58,7 +59,7 @@ class Program:
         self._keep: list[Any] = []
         for instruction in self._instructions:
             self._add(instruction)
-        self._logits = torch.empty(0)
+        self._logits = torch.empty(0, self.vocabulary)
 
     def run(self, token_ids: Tensor, batch: RaggedBatch, rows: Tensor) -> Tensor:
         """Compute the step; float32 [L, V], valid until the next run."""

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from phloem.kernels.blocks import StoredWeight
+from phloem.kernels.blocks import StoredWeight, check_parts
 from phloem.kernels.ops import Embedding, Linear
 
 PACKS = hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
@@ -27,9 +27,9 @@ def prepare_linear(parts: Sequence[StoredWeight], bias: Tensor | None = None) ->
         ValueError: the shapes do not fit together.
         TypeError: a weight is in blocks.
     """
-    weight = stack([dense(part) for part in parts])
-    if bias is not None and bias.shape != weight.shape[:1]:
-        raise ValueError(f"a bias {tuple(bias.shape)} does not fit a weight {tuple(weight.shape)}")
+    check_parts(parts, bias)
+    weights = [dense(part) for part in parts]
+    weight = weights[0] if len(weights) == 1 else torch.cat(weights)
     if weight.device.type == "cpu" and weight.dtype == torch.float32 and PACKS:
         weight = torch.ops.mkldnn._reorder_linear_weight(weight)
     return Linear(weight, bias)
@@ -38,16 +38,7 @@ def prepare_linear(parts: Sequence[StoredWeight], bias: Tensor | None = None) ->
 def dense(weight: StoredWeight) -> Tensor:
     if not isinstance(weight, Tensor):
         raise TypeError(f"the reference has no {weight.kind} blocks")
-    if weight.ndim != 2:
-        raise ValueError(f"a weight is [N, M], not {tuple(weight.shape)}")
     return weight
-
-
-def stack(weights: list[Tensor]) -> Tensor:
-    if len({weight.shape[1] for weight in weights}) != 1:
-        shapes = [tuple(weight.shape) for weight in weights]
-        raise ValueError(f"weights {shapes} are not maps of one input")
-    return weights[0] if len(weights) == 1 else torch.cat(weights)
 
 
 def prepare_embedding(weight: StoredWeight) -> Embedding:

@@ -67,7 +67,8 @@ void AttentionPlan::add_request(const Inputs& inputs, int64_t r, int64_t share) 
     const int64_t part = std::max<int64_t>(1, share / count);
     const bool split = count <= SPLIT_UP_TO && stop - begin > part;
     if (split)
-      for (int64_t m = first; m < last; m++) rows[size_t(m)] = {split_rows + m - first, begin, stop};
+      for (int64_t m = first; m < last; m++)
+        rows[size_t(m)] = {split_rows + m - first, begin, (m + offset) / CHUNK + 1};
     for (int64_t head = 0; head < kv_heads; head++)
       for (int64_t c = begin; c < stop; c += split ? part : stop)
         items.push_back({r, head, first, last, c, split ? std::min(c + part, stop) : stop,

@@ -29,10 +29,6 @@ from phloem.kernels.ops import KVLayer
 DTYPES = torch.float32, torch.bfloat16, torch.int8
 EACH_DTYPE = pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype)[6:])
 LENGTHS = 1, 17, 129, 270
-STALE_CHUNKS = pytest.mark.xfail(
-    strict=True,
-    reason="rows of a split item merge chunks that begin after them, which hold an older step's",
-)
 
 SHAPES = {
     "smallest": Shape(heads=1, kv_heads=1, size=8, rotated=8, page_size=1),
@@ -76,15 +72,7 @@ def test_any_schedule(kernels: str, dtype: torch.dtype, shape: Shape) -> None:
 
 @EACH_KERNELS
 @EACH_DTYPE
-@pytest.mark.parametrize(
-    "heads, window",
-    [
-        (3, None),
-        (3, 700),
-        pytest.param(16, None, marks=STALE_CHUNKS),
-        pytest.param(64, 300, marks=STALE_CHUNKS),
-    ],
-)
+@pytest.mark.parametrize("heads, window", [(3, None), (3, 700), (16, None), (64, 300)])
 def test_long_contexts(kernels: str, dtype: torch.dtype, heads: int, window: int | None) -> None:
     """Few rows over many keys, which are shared out among threads and merged."""
     shape = Shape(heads=heads, kv_heads=1, window=window)
@@ -92,7 +80,6 @@ def test_long_contexts(kernels: str, dtype: torch.dtype, heads: int, window: int
     check(kernels, shape, dtype, (1220, 5), few)
 
 
-@STALE_CHUNKS
 @EACH_KERNELS
 @EACH_DTYPE
 @pytest.mark.parametrize("heads", [4, 16])

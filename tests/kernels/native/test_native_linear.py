@@ -20,10 +20,6 @@ ROWS = 1, 2, 3, 4, 5, 8, 12, 13, 47, 48, 49, 100
 SHAPES = (1, 96), (15, 32), (16, 576), (17, 256), (48, 96), (100, 32), (100, 576)
 SHAPES_OF_LARGE = (1, 256), (15, 256), (16, 512), (17, 256), (48, 512), (100, 512)
 EACH_KIND = pytest.mark.parametrize("kind", ALL)
-COLUMNS_OF_FORMS = pytest.mark.xfail(
-    strict=True, reason="forms other than float32 are addressed by the column of the float32 form"
-)
-UNCHECKED = pytest.mark.xfail(strict=True, reason="shapes are not checked")
 
 
 @EACH_KERNELS
@@ -118,8 +114,8 @@ def test_a_map_of_a_map(kernels: str, exact: bool, kind: str) -> None:
     [
         ("F32", True),
         ("Q8_0", True),
-        pytest.param("BF16", True, marks=COLUMNS_OF_FORMS),
-        pytest.param("Q8_0", False, marks=COLUMNS_OF_FORMS),
+        ("BF16", True),
+        ("Q8_0", False),
     ],
 )
 def test_a_map_of_some_columns(kernels: str, exact: bool, kind: str) -> None:
@@ -131,7 +127,7 @@ def test_a_map_of_some_columns(kernels: str, exact: bool, kind: str) -> None:
 
 
 @EACH_KERNELS
-@pytest.mark.parametrize("exact", [True, pytest.param(False, marks=COLUMNS_OF_FORMS)])
+@pytest.mark.parametrize("exact", [True, False])
 def test_a_map_of_what_parts_of_several_types_made(kernels: str, exact: bool) -> None:
     ops = native_ops(kernels, exact=exact)
     x, parts = normal(5, 64), [make_weight("F32", 32, 64), make_weight("BF16", 64, 64)]
@@ -159,14 +155,12 @@ def test_activations_of_any_size_are_rounded(kernels: str, value: float) -> None
         assert_sums(actual / value, weight.values, rounded_inputs(x, "Q4_0", False) / value)
 
 
-@UNCHECKED
 def test_a_bias_must_fit() -> None:
     ops = native_ops("portable")
     with pytest.raises(ValueError, match=r"\(3,\)"):
         ops.prepare_linear([torch.zeros(2, 4)], torch.zeros(3))
 
 
-@UNCHECKED
 def test_parts_are_maps_of_one_input() -> None:
     ops = native_ops("portable")
     with pytest.raises(ValueError, match="one input"):

@@ -17,12 +17,8 @@ from phloem.kernels.native.layout import Buffers
 from phloem.kernels.native.program import Program
 
 ROWS = 3
-ADDED_IN_PLACE = pytest.mark.xfail(
-    strict=True, reason="a map is fused with an addition to what it reads"
-)
 
 
-@ADDED_IN_PLACE
 @settings(max_examples=200, deadline=None)
 @given(STEPS)
 @example([Operation("linear", 0, 0, "BF16"), Operation("add", 0, 1, "F32")])
@@ -42,7 +38,6 @@ def test_any_step(operations: list[Operation]) -> None:
     assert error.median() < (0.05 if rounds else 1e-4)
 
 
-@ADDED_IN_PLACE
 @settings(max_examples=200, deadline=None)
 @given(STEPS)
 @example([Operation("linear", 0, 0, "BF16"), Operation("add", 0, 1, "F32")])

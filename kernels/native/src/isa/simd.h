@@ -67,6 +67,7 @@ static inline vf mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 static inline vf div(vf a, vf b) { return _mm512_div_ps(a, b); }
 static inline vf fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 static inline vf max(vf a, vf b) { return _mm512_max_ps(a, b); }
+static inline vf min(vf a, vf b) { return _mm512_min_ps(a, b); }
 static inline vf abs(vf a) { return _mm512_abs_ps(a); }
 static inline float reduce_add(vf a) { return _mm512_reduce_add_ps(a); }
 static inline float reduce_max(vf a) { return _mm512_reduce_max_ps(a); }
@@ -118,6 +119,7 @@ static inline vf mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 static inline vf div(vf a, vf b) { return _mm256_div_ps(a, b); }
 static inline vf fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 static inline vf max(vf a, vf b) { return _mm256_max_ps(a, b); }
+static inline vf min(vf a, vf b) { return _mm256_min_ps(a, b); }
 static inline vf abs(vf a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 static inline float reduce_add(vf a) {
   __m128 v = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -200,6 +202,7 @@ static inline vf fma(vf a, vf b, vf c) {
   return lanes([=](int i) { return a.v[i] * b.v[i] + c.v[i]; });
 }
 static inline vf max(vf a, vf b) { return lanes([=](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; }); }
+static inline vf min(vf a, vf b) { return lanes([=](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; }); }
 static inline vf abs(vf a) { return lanes([=](int i) { return std::fabs(a.v[i]); }); }
 static inline float reduce_add(vf a) {
   float sum = 0;
@@ -261,11 +264,11 @@ static inline vf zero_where_less(vf a, vf x, vf bound) {
 #endif
 
 // e^x by a polynomial of degree 6 on [-ln 2 / 2, ln 2 / 2]; relative error below 2e-7.
-// Exactly 0 below -87, so that what a mask hides adds nothing; x up to 88.
+// Exactly 0 below -87, so that what a mask hides adds nothing; e^88 above 88.
 static inline vf exp(vf x) {
-  const vf lowest = set1(-87.0f);
-  const vf n = round(mul(max(x, lowest), set1(1.44269504088896341f)));
-  vf r = fma(n, set1(-0.693359375f), max(x, lowest));
+  const vf lowest = set1(-87.0f), within = min(max(x, lowest), set1(88.0f));
+  const vf n = round(mul(within, set1(1.44269504088896341f)));
+  vf r = fma(n, set1(-0.693359375f), within);
   r = fma(n, set1(2.12194440e-4f), r);
   vf p = set1(1.9875691500e-4f);
   p = fma(p, r, set1(1.3981999507e-3f));
@@ -278,7 +281,7 @@ static inline vf exp(vf x) {
 }
 
 static inline vf tanh(vf x) {  // 1 - 2 / (e^2x + 1), which is right at both ends too
-  const vf clamped = max(set1(-15.0f), sub(zero(), max(set1(-15.0f), sub(zero(), x))));
+  const vf clamped = min(max(x, set1(-15.0f)), set1(15.0f));
   const vf e = exp(add(clamped, clamped));
   return sub(set1(1.0f), div(set1(2.0f), add(e, set1(1.0f))));
 }
