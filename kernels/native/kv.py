@@ -9,6 +9,8 @@ from phloem.kernels.ops import KVLayer, PageSide
 
 KINDS = {torch.bfloat16: 0, torch.float32: 1, torch.int8: 2}
 """By the type of keys and values. int8 has a scale for each token and head."""
+PAGE_SIZES = 1, 8, 16, 32, 64
+"""Chunks of keys are whole pages, and small pages parts of a block of 16 keys."""
 TILE = 16
 MOST_HEAD = 256
 
@@ -26,6 +28,10 @@ def page_sides(
     if dtype not in KINDS:
         names = ", ".join(str(kind).removeprefix("torch.") for kind in KINDS)
         raise ValueError(f"kv_dtype: native ops have no {dtype}, only {names}")
+    if page_size not in PAGE_SIZES:
+        raise ValueError(
+            f"page_size: native ops have pages of {PAGE_SIZES} tokens, not {page_size}"
+        )
     if size > MOST_HEAD:
         raise ValueError(
             f"ops: native ops have heads of {MOST_HEAD} dimensions at most, not {size}"

@@ -20,7 +20,8 @@ def apply_mask(engine: NativeEngine, logits: Tensor, mask: Tensor, rows: Tensor)
     """
     if len(mask) != len(rows):
         raise ValueError(f"mask has {len(mask)} rows for {len(rows)} rows of logits")
-    bits = mask.contiguous()
+    bits, rows = mask.contiguous(), rows.contiguous()
+    check_rows(logits)
     batch = MaskBatch(
         count=len(rows),
         words=bits.shape[1],
@@ -38,21 +39,31 @@ def sample(engine: NativeEngine, logits: Tensor, batch: SamplingBatch) -> Tensor
     Raises:
         ValueError: rows have no finite logit, or have nan.
     """
+    check_rows(logits)
     chosen = torch.empty(len(logits), dtype=torch.int64)
+    fields = {
+        name: getattr(batch, name).contiguous()
+        for name in ("temperature", "top_p", "min_p", "top_k", "seed", "position")
+    }
     arguments = SampleBatch(
         rows=len(logits),
         vocabulary=logits.shape[1],
         logits=logits.data_ptr(),
-        temperature=batch.temperature.data_ptr(),
-        top_p=batch.top_p.data_ptr(),
-        min_p=batch.min_p.data_ptr(),
-        top_k=batch.top_k.data_ptr(),
-        seed=batch.seed.data_ptr(),
-        position=batch.position.data_ptr(),
         chosen=chosen.data_ptr(),
+        **{name: each.data_ptr() for name, each in fields.items()},
     )
     engine.library.sample(engine.handle, byref(arguments))
     hopeless = (chosen < 0).nonzero()[:, 0].tolist()
     if hopeless:
         raise ValueError(f"rows {hopeless} of the logits have no finite maximum")
     return chosen
+
+
+def check_rows(logits: Tensor) -> None:
+    """Check that rows lie one behind the other, as the library takes them.
+
+    Raises:
+        ValueError: they do not.
+    """
+    if not logits.is_contiguous():
+        raise ValueError("logits must be contiguous: they are changed in place")

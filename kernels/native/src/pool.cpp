@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <stdexcept>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -43,6 +45,7 @@ void Pool::run(Job& job) {
   const std::lock_guard lock(mutex_);
   const uint32_t run = run_.load(std::memory_order_relaxed) + 1;
   const int64_t stages = job.stages();
+  if (stages > MOST_STAGES) throw std::length_error("a program has too many ops");
   for (int64_t i = 0; i < stages; i++) {
     const int64_t tasks = job.tasks(i);
     pending_[size_t(i)].store(tagged(run, uint64_t(tasks)), std::memory_order_relaxed);
