@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <chrono>
 #include <stdexcept>
 
 #if defined(__x86_64__)
@@ -12,8 +13,10 @@ namespace phloem {
 
 namespace {
 
-constexpr int SPINS_BEFORE_SLEEP = 2000;  // some 50 us: the usual gap between two steps' calls
-constexpr int SPINS_BEFORE_YIELD = 4000;
+// Between two steps' calls lies up to a millisecond; waking a thread that sleeps takes a good part
+// of that. So threads stay awake for longer, but give their core to whoever wants it.
+constexpr int SPINS_BEFORE_YIELD = 2000;  // some 50 us
+constexpr auto AWAKE = std::chrono::milliseconds(2);
 
 void pause() {
 #if defined(__x86_64__)
@@ -69,10 +72,16 @@ void Pool::serve(int thread) {
 }
 
 uint32_t Pool::next_run(uint32_t seen) {
-  for (int spin = 0; spin < SPINS_BEFORE_SLEEP; spin++) {
+  using clock = std::chrono::steady_clock;
+  const auto start = clock::now();
+  for (int spin = 0; spin < SPINS_BEFORE_YIELD || clock::now() - start < AWAKE; spin++) {
     const uint32_t run = run_.load(std::memory_order_acquire);
     if (run != seen) return run;
-    pause();
+    if (spin < SPINS_BEFORE_YIELD) {
+      pause();
+    } else {
+      sched_yield();
+    }
   }
   run_.wait(seen, std::memory_order_acquire);
   return run_.load(std::memory_order_acquire);
