@@ -25,6 +25,7 @@ class Executor:
         self.ops = ops
         self.kv = kv
         self.vocab_size = model.config.vocab_size
+        self._on_cpu = kv.device.type == "cpu"
         layers = [kv.layer(index) for index in range(model.kv_geometry.num_layers)]
         self._step = ops.compile(model.logits, layers)
 
@@ -101,7 +102,8 @@ class Executor:
         return [part.cpu().numpy() for part in (wanted, top.indices, top.values, chosen)]
 
     def _to_device(self, array: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(array).to(self.kv.device)
+        tensor = torch.from_numpy(array)
+        return tensor if self._on_cpu else tensor.to(self.kv.device)
 
 
 def empty_scores(top: int) -> list[NDArray[Any]]:

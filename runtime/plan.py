@@ -128,22 +128,23 @@ class Layout:
 
 def lay_out(spans: list[Span], page_size: int) -> Layout:
     """Concatenate the spans' tokens and look up the slots that they write."""
-    counts = [span.count for span in spans]
-    kv_len = [span.seq.computed + span.count for span in spans]
+    counts = np.array([span.count for span in spans])
+    starts = np.array([span.seq.computed for span in spans])
+    query_start = np.concatenate(([0], counts.cumsum()))
+    kv_len = starts + counts
+    table = page_table(spans, kv_len.tolist(), page_size)
+    request = np.repeat(np.arange(len(spans)), counts)
+    positions = np.arange(query_start[-1]) + (starts - query_start[:-1])[request]
+    pages = table[request, positions // page_size].astype(np.int64)
     tokens = [s.seq.tokens.view()[s.seq.computed : s.seq.computed + s.count] for s in spans]
-    positions = [np.arange(s.seq.computed, s.seq.computed + s.count) for s in spans]
-    slots = [
-        s.seq.pages.view()[where // page_size].astype(np.int64) * page_size + where % page_size
-        for s, where in zip(spans, positions, strict=True)
-    ]
     copies = [copy for span in spans for copy in span.copies]
     return Layout(
-        token_ids=np.concatenate(tokens).astype(np.int64),
-        positions=np.concatenate(positions),
-        slots=np.concatenate(slots),
-        query_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int32),
-        kv_len=np.array(kv_len, dtype=np.int32),
-        page_table=page_table(spans, kv_len, page_size),
+        token_ids=np.concatenate(tokens, dtype=np.int64),
+        positions=positions,
+        slots=pages * page_size + positions % page_size,
+        query_start=query_start.astype(np.int32),
+        kv_len=kv_len.astype(np.int32),
+        page_table=table,
         copy_source=np.array([copy.source for copy in copies], dtype=np.int64),
         copy_target=np.array([copy.target for copy in copies], dtype=np.int64),
     )

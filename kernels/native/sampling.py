@@ -53,8 +53,8 @@ def sample(engine: NativeEngine, logits: Tensor, batch: SamplingBatch) -> Tensor
         **{name: each.data_ptr() for name, each in fields.items()},
     )
     engine.library.sample(engine.handle, byref(arguments))
-    hopeless = (chosen < 0).nonzero()[:, 0].tolist()
-    if hopeless:
+    if len(chosen) and int(chosen.min()) < 0:
+        hopeless = (chosen < 0).nonzero()[:, 0].tolist()
         raise ValueError(f"rows {hopeless} of the logits have no finite maximum")
     return chosen
 

@@ -20,13 +20,21 @@ static void mask(float* logits, int64_t n, const uint32_t* words, int64_t count)
 // The place of the largest value, the first among equals; -1 if it is not finite or one is nan.
 static int64_t argmax(const float* x, int64_t n) {
   vf most = set1(-INFINITY);
-  int64_t whole = n / LANES * LANES, unordered = 0;
-  for (int64_t i = 0; i < whole; i += LANES) most = max(most, load(x + i));
+  bool nan = false;
+  const int64_t whole = n / LANES * LANES;
+  for (int64_t i = 0; i < whole; i += LANES) {
+    const vf value = load(x + i);
+    most = max(most, value);
+    nan |= any_nan(value);
+  }
   float largest = reduce_max(most);
-  for (int64_t i = whole; i < n; i++) largest = x[i] > largest ? x[i] : largest;
-  for (int64_t i = 0; i < n; i++) unordered |= x[i] != x[i];
-  if (unordered || !std::isfinite(largest)) return -1;
+  for (int64_t i = whole; i < n; i++) {
+    largest = x[i] > largest ? x[i] : largest;
+    nan |= x[i] != x[i];
+  }
+  if (nan || !std::isfinite(largest)) return -1;
   int64_t found = 0;
+  while (found < whole && !any_equal(load(x + found), set1(largest))) found += LANES;
   while (x[found] != largest) found++;
   return found;
 }

@@ -68,6 +68,8 @@ static inline vf div(vf a, vf b) { return _mm512_div_ps(a, b); }
 static inline vf fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 static inline vf max(vf a, vf b) { return _mm512_max_ps(a, b); }
 static inline vf min(vf a, vf b) { return _mm512_min_ps(a, b); }
+static inline bool any_equal(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ) != 0; }
+static inline bool any_nan(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q) != 0; }
 static inline vf abs(vf a) { return _mm512_abs_ps(a); }
 static inline float reduce_add(vf a) { return _mm512_reduce_add_ps(a); }
 static inline float reduce_max(vf a) { return _mm512_reduce_max_ps(a); }
@@ -120,6 +122,10 @@ static inline vf div(vf a, vf b) { return _mm256_div_ps(a, b); }
 static inline vf fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 static inline vf max(vf a, vf b) { return _mm256_max_ps(a, b); }
 static inline vf min(vf a, vf b) { return _mm256_min_ps(a, b); }
+static inline bool any_equal(vf a, vf b) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)) != 0;
+}
+static inline bool any_nan(vf a) { return _mm256_movemask_ps(_mm256_cmp_ps(a, a, _CMP_UNORD_Q)) != 0; }
 static inline vf abs(vf a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 static inline float reduce_add(vf a) {
   __m128 v = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -202,6 +208,16 @@ static inline vf fma(vf a, vf b, vf c) {
   return lanes([=](int i) { return a.v[i] * b.v[i] + c.v[i]; });
 }
 static inline vf max(vf a, vf b) { return lanes([=](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; }); }
+static inline bool any_equal(vf a, vf b) {
+  int equal = 0;
+  for (int i = 0; i < LANES; i++) equal |= a.v[i] == b.v[i];
+  return equal;
+}
+static inline bool any_nan(vf a) {
+  int nans = 0;
+  for (int i = 0; i < LANES; i++) nans |= a.v[i] != a.v[i];
+  return nans;
+}
 static inline vf min(vf a, vf b) { return lanes([=](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; }); }
 static inline vf abs(vf a) { return lanes([=](int i) { return std::fabs(a.v[i]); }); }
 static inline float reduce_add(vf a) {
