@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from phloem.radix_cache import host_memory
 from phloem.radix_cache.page_pool import check_geometry
 
 PageIds = Sequence[int] | NDArray[np.integer[Any]]
@@ -60,11 +61,8 @@ class KVPool:
         self.bytes_per_page = num_layers * sum(math.prod(s) * dtype.itemsize for s, dtype in sides)
         pages = (num_layers, num_pages + 1)
         try:
-            self.sides = [
-                torch.empty((*pages, *shape), dtype=dtype, device=self.device)
-                for shape, dtype in sides
-            ]
-        except RuntimeError as error:
+            self.sides = [reserve((*pages, *shape), dtype, self.device) for shape, dtype in sides]
+        except (RuntimeError, MemoryError) as error:
             wanted = self.bytes_per_page * (num_pages + 1)
             raise MemoryError(
                 f"num_pages: {num_pages} pages need {wanted} bytes, more than {self.device} has"
@@ -95,3 +93,10 @@ class KVPool:
         if ids.size and not (ids.min() >= 0 and ids.max() < self.num_pages):
             raise ValueError(f"{name}: ids must be in 0 .. {self.num_pages - 1}")
         return torch.from_numpy(ids).to(self.device)
+
+
+def reserve(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """An uninitialised tensor; on the host, in memory made for it."""
+    if device.type != "cpu":
+        return torch.empty(shape, dtype=dtype, device=device)
+    return host_memory.take(math.prod(shape) * dtype.itemsize).view(dtype).view(shape)
