@@ -48,7 +48,7 @@ double read_bandwidth(Pool& pool) {
 }
 
 double int8_peak(Pool& pool, const Kernels& kernels) {
-  constexpr int64_t BLOCKS = 200000;
+  constexpr int64_t BLOCKS = 2000000;
   std::vector<int64_t> done(size_t(pool.threads()));
   const double seconds = best_seconds(
       pool, pool.threads(), [&](int64_t task) { done[size_t(task)] = kernels.peak(BLOCKS); });

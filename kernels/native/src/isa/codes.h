@@ -193,4 +193,15 @@ static inline vi dot4_range(const Codes& c, const int8_t* x) { return dot8_range
 
 #endif
 
+// Codes that the compiler must take for changed.
+static inline void touch(Codes& c) {
+#if defined(PHLOEM_AVX512)
+  asm volatile("" : "+v"(c.group[0]), "+v"(c.group[1]));
+#elif defined(PHLOEM_AVX2)
+  asm volatile("" : "+x"(c.group[0]), "+x"(c.group[1]));
+#else
+  asm volatile("" : : "r"(&c) : "memory");
+#endif
+}
+
 }  // namespace PHLOEM_ISA
