@@ -12,6 +12,7 @@ import psutil
 import torch
 
 from phloem.constrained import GrammarCompiler, Vocabulary
+from phloem.kernels.native.kv import MOST_HEAD
 from phloem.kernels.ops import Ops
 from phloem.kernels.registry import load_ops, native_runs
 from phloem.radix_cache import KVPool, PagePool, RadixCache
@@ -24,7 +25,7 @@ from phloem.runtime.intake import Intake
 from phloem.runtime.loading.quantize import QuantizedSource
 from phloem.runtime.loading.source import WeightSource, load_source
 from phloem.runtime.models import Model, load_model
-from phloem.runtime.models.families import is_known
+from phloem.runtime.models.families import is_known, parse_config
 from phloem.runtime.protocol import ModelInfo
 from phloem.runtime.scheduling.memory import SequenceMemory
 from phloem.runtime.scheduling.scheduler import Limits, Scheduler
@@ -126,7 +127,12 @@ def native_obstacle(config: EngineConfig, source: WeightSource, device: torch.de
         return "they were not built when the package was installed (is there a C++ compiler?)"
     if not is_known(source.config):
         return f"the architecture {source.config.get('model_type')!r} runs through transformers"
-    return "there are none for float16" if "float16" in (config.dtype, config.kv_dtype) else None
+    if parse_config(source.config).head_dim > MOST_HEAD:
+        return f"its heads have more than {MOST_HEAD} dimensions"
+    for option in ("dtype", "kv_dtype"):
+        if getattr(config, option) == "float16":
+            return f"there are none for {option} float16"
+    return None
 
 
 def make_ops(config: EngineConfig, name: str, dtype: torch.dtype) -> Ops:

@@ -76,7 +76,8 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         bool, Meta(description="compute tokens that a grammar forces in one step")
     ] = True
     threads: Annotated[
-        Positive | None, Meta(description="CPU threads for kernels (default: physical cores)")
+        Annotated[int, Meta(ge=1, le=1024)] | None,
+        Meta(description="CPU threads for kernels (default: physical cores)"),
     ] = None
     random_seed: Annotated[
         int | None, Meta(description="seed of the seeds of requests that bring none")

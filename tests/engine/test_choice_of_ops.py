@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from harness import make_core, request, run
+from tiny import write_tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from phloem.kernels.registry import native_runs
 from phloem.runtime.bootstrap import load, make_kv_pool
@@ -57,7 +60,8 @@ def test_without_the_library_the_reference_runs_and_says_so(tiny_model: Path) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ops": "native", "dtype": "float16"}, "ops: .*float16"),
+        ({"ops": "native", "dtype": "float16"}, "ops: .* dtype float16"),
+        ({"ops": "native", "kv_dtype": "float16"}, "ops: .* kv_dtype float16"),
         ({"ops": "reference", "quantization": "int8"}, "quantization: int8 needs native ops"),
         ({"ops": "reference", "cpu_activations": "int8"}, "cpu_activations: int8"),
         ({"ops": "reference", "kv_dtype": "int8"}, "kv_dtype: int8 needs native ops"),
@@ -68,6 +72,28 @@ def test_what_ops_cannot_do_is_refused(
 ) -> None:
     with pytest.raises(ModelError, match=message):
         load(EngineConfig(model=str(tiny_model), **options))  # type: ignore[arg-type]
+
+
+@needs_native
+def test_heads_too_large_for_native_ops_run_on_the_reference(tmp_path: Path) -> None:
+    write_tokenizer(tmp_path)
+    config = LlamaConfig(
+        vocab_size=512,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        num_key_value_heads=1,
+        head_dim=260,
+    )
+    LlamaForCausalLM(config).save_pretrained(tmp_path)
+    assert load(EngineConfig(model=str(tmp_path), dtype="float32")).ops.name == "reference"
+
+
+@pytest.mark.parametrize("threads", [0, 1025])
+def test_threads_have_limits(threads: int) -> None:
+    with pytest.raises(msgspec.ValidationError, match="threads"):
+        msgspec.convert({"threads": threads}, EngineConfig)
 
 
 @needs_native
