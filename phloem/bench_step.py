@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -108,12 +108,12 @@ class StepBench:
         """Each kind of op's share. Ops are timed one by one, which costs some microseconds each."""
         self._program.profile(True)
         self.time(workload)
-        totals: Counter[str] = Counter()
+        totals: defaultdict[str, float] = defaultdict(float)
         for op in self._program.times():
-            totals[op.name] += op.seconds  # type: ignore[assignment]
+            totals[op.name] += op.seconds
         self._program.profile(False)
         whole = sum(totals.values())
-        for name, seconds in totals.most_common():
+        for name, seconds in sorted(totals.items(), key=lambda each: -each[1]):
             yield f"    {name:16} {100 * seconds / whole:5.1f} %"
 
     def _batch(self, workload: Workload) -> RaggedBatch:

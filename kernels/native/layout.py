@@ -18,6 +18,7 @@ from phloem.kernels.native.tape import (
     Norm,
     View,
     reads,
+    touches,
 )
 
 WRITE_ANY_FORM = Norm, Gate, GatedLinear, Attention, Convert
@@ -123,7 +124,5 @@ def last_reads(instructions: Sequence[Instruction]) -> dict[int, int]:
     """Value -> index of the instruction that touches it last."""
     last: dict[int, int] = {}
     for index, instruction in enumerate(instructions):
-        out = getattr(instruction, "out", None)
-        for view in (*reads(instruction), *([out] if isinstance(out, View) else [])):
-            last[view.value] = index
+        last.update(dict.fromkeys(touches(instruction), index))
     return last

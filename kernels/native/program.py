@@ -123,14 +123,12 @@ class Program:
     def _allocate(self) -> Buffers:
         buffers, last = Buffers(), last_reads(self._instructions)
         for index, instruction in enumerate(self._instructions):
-            out = getattr(instruction, "out", None)
-            if out is not None:
-                for form in self._wanted[out.value] or {F32}:
-                    if (out.value, form) not in buffers.at:
-                        buffers.take(out.value, form, self._row(form, self._widths[out.value]))
-            for value in {
-                view.value for view in (*tape.reads(instruction), *([out] if out else []))
-            }:
+            if not isinstance(instruction, tape.Logits):
+                value = instruction.out.value
+                for form in self._wanted[value] or {F32}:
+                    if (value, form) not in buffers.at:
+                        buffers.take(value, form, self._row(form, self._widths[value]))
+            for value in tape.touches(instruction):
                 if last[value] == index:
                     for form in range(FORMS):
                         if (value, form) in buffers.at:

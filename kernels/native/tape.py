@@ -138,6 +138,14 @@ def reads(instruction: Instruction) -> Iterator[View]:
         yield instruction.out
 
 
+def touches(instruction: Instruction) -> set[int]:
+    """The values that an instruction reads or writes."""
+    views = [*reads(instruction)]
+    if not isinstance(instruction, Logits):
+        views.append(instruction.out)
+    return {view.value for view in views}
+
+
 class Tape:
     """The instructions so far, and the placeholders of their values."""
 

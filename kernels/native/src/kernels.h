@@ -155,7 +155,7 @@ struct Kernels {
   const char* name;
   void (*linear)(const LinearTask&);
   void (*gated)(const GateTask&);
-  // x * scale of the row to the forms wanted.
+  // A row of floats to the forms that are wanted.
   void (*convert)(const float* x, int64_t n, const Outputs& out, int64_t row);
   // Normalise `groups` stretches of n values each.
   void (*norm)(const float* x, int64_t groups, int64_t n, const float* weight, float eps,

@@ -11,23 +11,12 @@ namespace {
 constexpr int ROUNDS = 5;  // the best counts: others may use the machine too
 
 template <class Run>
-struct EachThread : Job {
-  EachThread(int64_t count, Run body) : count(count), body(body) {}
-  int64_t stages() const override { return 1; }
-  int64_t tasks(int64_t) const override { return count; }
-  void run(int64_t, int64_t task) override { body(task); }
-  int64_t count;
-  Run body;
-};
-
-template <class Run>
 double best_seconds(Pool& pool, int64_t tasks, Run body) {
   using clock = std::chrono::steady_clock;
   double best = 1e9;
   for (int round = 0; round < ROUNDS; round++) {
-    EachThread<Run> job(tasks, body);
     const auto start = clock::now();
-    pool.run(job);
+    pool.run(tasks, body);
     best = std::min(best, std::chrono::duration<double>(clock::now() - start).count());
   }
   return best;

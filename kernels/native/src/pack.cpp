@@ -197,28 +197,7 @@ void pack_floats(const uint8_t* row, const Matrix& m, uint8_t* tile, int64_t r) 
   }
 }
 
-struct PackJob : Job {
-  int64_t stages() const override { return 1; }
-  int64_t tasks(int64_t) const override { return (last_row - first_row + ROWS - 1) / ROWS; }
-  void run(int64_t, int64_t task) override {
-    const int64_t begin = first_row + task * ROWS, end = std::min(begin + ROWS, last_row);
-    for (int64_t row = begin; row < end; row++) {
-      const uint8_t* from = data + (row - first_row) * stride;
-      uint8_t* tile = tiles + row / TILE * int64_t(matrix->tile_bytes);
-      if (is_quantized(matrix->format)) {
-        pack_blocks(stored, from, *matrix, tile, row % TILE);
-      } else {
-        pack_floats(from, *matrix, tile, row % TILE);
-      }
-    }
-  }
-  static constexpr int64_t ROWS = 64;
-  Stored stored;
-  const uint8_t* data;
-  int64_t stride, first_row, last_row;
-  const Matrix* matrix;
-  uint8_t* tiles;
-};
+constexpr int64_t ROWS = 64;  // of a task
 
 }  // namespace
 
@@ -240,15 +219,17 @@ Format format_of(Stored stored) {
 
 void pack(Pool& pool, Stored stored, const uint8_t* data, int64_t stride, int64_t rows,
           const Matrix& matrix, uint8_t* tiles, int64_t first_row) {
-  PackJob job;
-  job.stored = stored;
-  job.data = data;
-  job.stride = stride;
-  job.first_row = first_row;
-  job.last_row = first_row + rows;
-  job.matrix = &matrix;
-  job.tiles = tiles;
-  pool.run(job);
+  pool.run((rows + ROWS - 1) / ROWS, [&](int64_t task) {
+    for (int64_t i = task * ROWS; i < std::min((task + 1) * ROWS, rows); i++) {
+      const int64_t row = first_row + i;
+      uint8_t* tile = tiles + row / TILE * int64_t(matrix.tile_bytes);
+      if (is_quantized(matrix.format)) {
+        pack_blocks(stored, data + i * stride, matrix, tile, row % TILE);
+      } else {
+        pack_floats(data + i * stride, matrix, tile, row % TILE);
+      }
+    }
+  });
 }
 
 }  // namespace phloem

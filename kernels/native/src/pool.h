@@ -19,6 +19,20 @@ class Job {
   virtual void run(int64_t stage, int64_t task) = 0;
 };
 
+// A job of one stage: run(task) for each of `count` tasks.
+template <class Run>
+class Tasks final : public Job {
+ public:
+  Tasks(int64_t count, Run run) : count_(count), run_(run) {}
+  int64_t stages() const override { return 1; }
+  int64_t tasks(int64_t) const override { return count_; }
+  void run(int64_t, int64_t task) override { run_(task); }
+
+ private:
+  int64_t count_;
+  Run run_;
+};
+
 // Each thread has a share of a stage's tasks, neighbours in memory most often, and takes tasks of
 // the others' shares when its own is empty. A stage is over when its tasks are done, not when all
 // threads have seen it: a thread that the system took off its core holds up others by the task in
@@ -36,6 +50,11 @@ class Pool {
 
   // Returns when every task was run. Callers from several threads take turns.
   void run(Job& job);
+  template <class Run>
+  void run(int64_t count, Run each) {
+    Tasks<Run> job(count, each);
+    run(job);
+  }
 
  private:
   using Count = std::atomic<uint64_t>;  // run number in the upper half, count in the lower

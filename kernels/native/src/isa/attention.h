@@ -202,9 +202,7 @@ static void weigh(Queries& q, int64_t n, const Chunk& chunk, float cap) {
     std::memset(s, 0, size_t(width) * 4);
     return;
   }
-  if (cap > 0)
-    for (int64_t i = 0; i < width; i += LANES)
-      store(s + i, mul(tanh(div(load(s + i), set1(cap))), set1(cap)));
+  if (cap > 0) softcap(s, width, cap);
   for (int64_t i = 0; i < begin; i++) s[i] = -INFINITY;
   for (int64_t i = end; i < width; i++) s[i] = -INFINITY;
   vf most = load(s);

@@ -1,7 +1,7 @@
 // Linear maps: tiles of 16 outputs for up to MOST_ROWS rows at a time.
 //
-// A row's sums are added in the order of the blocks however many rows are taken together and whatever other rows there
-// are, so its result has the same bits alone and in any batch.
+// A row's sums are added in the order of the blocks, however many rows are taken together, so its
+// result has the same bits alone and in any batch.
 #pragma once
 
 #include "../kernels.h"

@@ -90,10 +90,6 @@ static inline vf load_u8(const uint8_t* p) {
 static inline vf load_half(const uint16_t* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)p));
 }
-static inline vf load_bf16(const uint16_t* p) {
-  return _mm512_castsi512_ps(
-      _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)p)), 16));
-}
 // a * 2^n for the whole number n.
 static inline vf scale_by_power(vf a, vf n) { return _mm512_scalef_ps(a, n); }
 static inline vf zero_where_less(vf a, vf x, vf bound) {
@@ -162,10 +158,6 @@ static inline vf load_u8(const uint8_t* p) {
 }
 static inline vf load_half(const uint16_t* p) {
   return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)p));
-}
-static inline vf load_bf16(const uint16_t* p) {
-  return _mm256_castsi256_ps(
-      _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)p)), 16));
 }
 static inline vf scale_by_power(vf a, vf n) {
   const __m256i exponent = _mm256_slli_epi32(_mm256_add_epi32(to_int(n), _mm256_set1_epi32(127)), 23);
@@ -261,9 +253,6 @@ static inline vf load_i8(const int8_t* p) { return lanes([=](int i) { return flo
 static inline vf load_u8(const uint8_t* p) { return lanes([=](int i) { return float(p[i]); }); }
 static inline vf load_half(const uint16_t* p) {
   return lanes([=](int i) { return half_to_float(p[i]); });
-}
-static inline vf load_bf16(const uint16_t* p) {
-  return lanes([=](int i) { return bf16_to_float(p[i]); });
 }
 static inline vf scale_by_power(vf a, vf n) {
   return lanes([=](int i) {
