@@ -12,10 +12,11 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """A weight matrix in one of GGUF's block formats.
+    """A weight matrix in one of GGUF's block formats, or in W8: rows of a float32 scale and then
+    signed bytes that it multiplies.
 
     Attributes:
-        kind: GGUF's name of the format, such as "Q4_1".
+        kind: GGUF's name of the format, such as "Q4_1", or "W8".
         data: uint8 [N, bytes of a row].
         columns: M, weights of a row.
     """

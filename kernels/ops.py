@@ -53,6 +53,9 @@ Step = Callable[[Tensor, RaggedBatch, Tensor], Tensor]
 ModelStep = Callable[[Tensor, RaggedBatch, Sequence[KVLayer], Tensor], Tensor]
 """The same, over given pages."""
 
+NO_TOKEN = -1
+"""Sampled from a row of logits that gives nothing to choose from."""
+
 
 @dataclass(frozen=True, slots=True)
 class SamplingBatch:
@@ -177,6 +180,5 @@ class Ops(Protocol):
     def sample(self, logits: Tensor, batch: SamplingBatch) -> Tensor:
         """float32 [L, V] -> int64 [L]. Filters in the order temperature, top_k, top_p, min_p.
 
-        Raises:
-            ValueError: a row has no finite logit.
+        A row whose largest logit is not finite, or that has a nan, gets NO_TOKEN.
         """

@@ -32,8 +32,11 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Meta(description="kernels: native ones for CPUs, or plain torch"),
     ] = "auto"
     quantization: Annotated[
-        Literal["none", "int8", "int4"],
-        Meta(description="round dense weights at load, in blocks of 32 (native ops)"),
+        Literal["none", "int8", "int4", "w8a8"],
+        Meta(
+            description="round weights at load (native ops): dense ones to int8 or int4 in blocks "
+            "of 32, or all to 8 bits with one scale per output, fastest with many rows"
+        ),
     ] = "none"
     cpu_activations: Annotated[
         Literal["auto", "int8", "float32"],

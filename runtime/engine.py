@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterable
 
+from phloem.kernels.ops import NO_TOKEN
 from phloem.runtime.counters import Counters
 from phloem.runtime.errors import PhloemError
 from phloem.runtime.executor import Executor
@@ -83,7 +84,7 @@ class EngineCore:
         return not self._requests and (tree is None or tree.reset())
 
     def step(self) -> list[Delta]:
-        """Do one step; the news of every sequence that it touched."""
+        """Do one step; the news that are due, of the sequences that it touched."""
         started = time.monotonic()
         self._take_compiled()
         schedule = self.scheduler.schedule(started)
@@ -196,6 +197,9 @@ class EngineCore:
             self._accept(seq, int(result.token_ids[row]), news)
 
     def _accept(self, seq: Sequence, token: int, news: News) -> None:
+        if token == NO_TOKEN:
+            self._fail(seq, PhloemError("no token can be chosen: the logits are not finite"))
+            return
         before = seq.generated
         try:
             self.counters.forced_tokens += self.generation.accept(seq, token, news)
@@ -236,9 +240,10 @@ class EngineCore:
         self.counters.failed += seq.finish.reason == "error"
 
     def _collect(self) -> list[Delta]:
-        news, self._news = self._news, {}
-        deltas = [each.delta(seq) for seq, each in news.items()]
-        for seq in news:
+        due = {seq: news for seq, news in self._news.items() if news.is_due(seq)}
+        deltas = [news.delta(seq) for seq, news in due.items()]
+        for seq in due:
+            del self._news[seq]
             if seq.finish is not None:
                 self._forget(seq)
         return deltas

@@ -92,7 +92,7 @@ class Executor:
         logprobs = torch.log_softmax(raw, dim=-1)
         targets, rows = self._to_device(scores.targets), self._to_device(scores.rows)
         if len(sampled):
-            own = sampled[rows.clamp(max=len(sampled) - 1)]
+            own = sampled[rows.clamp(max=len(sampled) - 1)].clamp(min=0)  # NO_TOKEN
             targets = torch.where(targets < 0, own, targets)
         wanted = logprobs.gather(1, targets[:, None])[:, 0]
         top = torch.topk(logprobs, scores.top, dim=-1)

@@ -13,12 +13,17 @@ LONGEST_JUMP = 64
 
 @dataclass(slots=True)
 class News:
-    """What one step brought for one sequence."""
+    """What is new of one sequence since its last delta."""
 
     text: list[str] = field(default_factory=list)
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[TokenLogprob] = field(default_factory=list)
     prompt_logprobs: list[TokenLogprob] = field(default_factory=list)
+
+    def is_due(self, seq: Sequence) -> bool:
+        """Whether to tell now: its reader wants every step, or this is the first or the last."""
+        is_first = len(self.token_ids) == seq.generated
+        return seq.request.stream or is_first or seq.finish is not None
 
     def delta(self, seq: Sequence) -> Delta:
         return Delta(

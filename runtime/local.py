@@ -77,7 +77,7 @@ class Engine:
 
     def stream(self, prompt: Prompt, sampling: Sampling = None) -> Iterator[Delta]:
         """The deltas of one prompt's continuations, as they are made."""
-        deltas = self.client.generate(self.request(prompt, sampling))
+        deltas = self.client.generate(self.request(prompt, sampling, stream=True))
         try:
             while (delta := self._run(advance(deltas))) is not None:
                 if delta.finish is not None and delta.finish.error is not None:
@@ -98,11 +98,13 @@ class Engine:
         text = tokenizer.apply_chat_template([dict(message) for message in messages])
         return tokenizer.encode(text, add_special_tokens=False)
 
-    def request(self, prompt: Prompt, sampling: Sampling = None) -> GenerateRequest:
-        """The request that ``generate`` would submit."""
+    def request(
+        self, prompt: Prompt, sampling: Sampling = None, *, stream: bool = False
+    ) -> GenerateRequest:
+        """The request that ``generate`` would submit, or ``stream``."""
         params = sampling if isinstance(sampling, SamplingParams) else sampling_params(sampling)
         ids = self._encode(prompt)
-        return GenerateRequest(rid=uuid.uuid4().hex, input_ids=ids, sampling=params)
+        return GenerateRequest(rid=uuid.uuid4().hex, input_ids=ids, sampling=params, stream=stream)
 
     def _encode(self, prompt: Prompt) -> list[int]:
         if isinstance(prompt, str):

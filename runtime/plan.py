@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,25 +129,50 @@ class Layout:
 
 def lay_out(spans: list[Span], page_size: int) -> Layout:
     """Concatenate the spans' tokens and look up the slots that they write."""
-    counts = np.array([span.count for span in spans])
-    starts = np.array([span.seq.computed for span in spans])
-    query_start = np.concatenate(([0], counts.cumsum()))
-    kv_len = starts + counts
-    table = page_table(spans, kv_len.tolist(), page_size)
-    request = np.repeat(np.arange(len(spans)), counts)
-    positions = np.arange(query_start[-1]) + (starts - query_start[:-1])[request]
-    pages = table[request, positions // page_size].astype(np.int64)
-    tokens = [s.seq.tokens.view()[s.seq.computed : s.seq.computed + s.count] for s in spans]
+    kv_len = [span.seq.computed + span.count for span in spans]
+    runs = single_tokens if sum(span.count for span in spans) == len(spans) else token_runs
+    token_ids, positions, slots = runs(spans, page_size)
     copies = [copy for span in spans for copy in span.copies]
     return Layout(
-        token_ids=np.concatenate(tokens, dtype=np.int64),
+        token_ids=token_ids,
         positions=positions,
-        slots=pages * page_size + positions % page_size,
-        query_start=query_start.astype(np.int32),
-        kv_len=kv_len.astype(np.int32),
-        page_table=table,
+        slots=slots,
+        query_start=np.array([0, *accumulate(span.count for span in spans)], dtype=np.int32),
+        kv_len=np.array(kv_len, dtype=np.int32),
+        page_table=page_table(spans, kv_len, page_size),
         copy_source=np.array([copy.source for copy in copies], dtype=np.int64),
         copy_target=np.array([copy.target for copy in copies], dtype=np.int64),
+    )
+
+
+def token_runs(spans: list[Span], page_size: int) -> tuple[Longs, Longs, Longs]:
+    """Token ids, positions and slots of spans of any length."""
+    tokens, positions, slots = [], [], []
+    for span in spans:
+        seq, end = span.seq, span.seq.computed + span.count
+        tokens.append(seq.tokens.view()[seq.computed : end])
+        positions.append(np.arange(seq.computed, end))
+        pages = seq.pages.view()[positions[-1] // page_size].astype(np.int64)
+        slots.append(pages * page_size + positions[-1] % page_size)
+    return (
+        np.concatenate(tokens, dtype=np.int64),
+        np.concatenate(positions),
+        np.concatenate(slots),
+    )
+
+
+def single_tokens(spans: list[Span], page_size: int) -> tuple[Longs, Longs, Longs]:
+    """The same for spans of one token: most steps are such, and few numbers are faster by hand."""
+    tokens, positions, slots = [], [], []
+    for span in spans:
+        seq, position = span.seq, span.seq.computed
+        tokens.append(seq.tokens[position])
+        positions.append(position)
+        slots.append(seq.pages[position // page_size] * page_size + position % page_size)
+    return (
+        np.array(tokens, dtype=np.int64),
+        np.array(positions, dtype=np.int64),
+        np.array(slots, dtype=np.int64),
     )
 
 

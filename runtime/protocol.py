@@ -67,6 +67,8 @@ class GenerateRequest(Struct, frozen=True, kw_only=True):
     Requests share cached prefixes only if ``cache_salt`` and ``extra_key`` are equal.
     ``priority``: larger is served first under the priority policy.
     ``program``: id of the DSL program that this call belongs to.
+    ``stream``: whether each step's news are wanted; without it they come with the first token and
+    with the end, which leaves more of the processor to the model.
     """
 
     rid: str
@@ -80,6 +82,7 @@ class GenerateRequest(Struct, frozen=True, kw_only=True):
     extra_key: str = ""
     priority: int = 0
     program: str = ""
+    stream: bool = True
 
 
 class TokenLogprob(Struct, frozen=True, kw_only=True, array_like=True, omit_defaults=False):
@@ -114,10 +117,10 @@ class Finish(Struct, frozen=True, kw_only=True):
 
 
 class Delta(Struct, frozen=True, kw_only=True):
-    """News of one sequence after one step. Deltas of an (rid, index) arrive in order.
+    """News of one sequence since its last ones. Deltas of an (rid, index) arrive in order.
 
     ``text`` is released text only: it never ends inside a character or a possible stop string.
-    ``token_ids`` and ``logprobs`` cover the tokens of this step. ``prompt_logprobs`` comes with
+    ``token_ids`` and ``logprobs`` cover the tokens made since. ``prompt_logprobs`` comes with
     the first delta of index 0. ``prompt_tokens`` and ``cached_tokens`` are constant,
     ``completion_tokens`` is cumulative.
     """

@@ -6,6 +6,7 @@ and when its parent is gone.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -48,6 +49,9 @@ def main(folder: str, config_json: str) -> int:
     link = EngineLink(folder)
     try:
         loaded = build(msgspec.json.decode(config_json, type=EngineConfig))
+        # What was loaded stays: collections need not look at it again and again.
+        gc.collect()
+        gc.freeze()
         link.send(Ready(loaded.info))
         run(loaded.core, WatchedLink(link, parent))
     except Exception as error:

@@ -55,6 +55,7 @@ class EngineBackend:
             logprob_start=call.logprob_start,
             top_logprobs=call.top_logprobs,
             program=call.program,
+            stream=on_text is not None,
         )
         deltas = self._client.generate(request)
         seen = deltas if on_text is None else _published(deltas, on_text)

@@ -15,9 +15,9 @@ from phloem.kernels.native.library import Library, kernels_name, load_library
 
 STORED = {
     "F32": 0, "Q4_0": 2, "Q4_1": 3, "Q5_0": 6, "Q5_1": 7, "Q8_0": 8,
-    "Q4_K": 12, "Q5_K": 13, "Q6_K": 14, "BF16": 30,
+    "Q4_K": 12, "Q5_K": 13, "Q6_K": 14, "BF16": 30, "W8": 1000,
 }  # fmt: skip
-"""GGUF's numbers of the types that can be packed."""
+"""Numbers of the types that can be packed: GGUF's, and one for W8."""
 BLOCK_KINDS = frozenset(STORED) - {"F32", "BF16"}
 
 

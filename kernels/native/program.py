@@ -63,11 +63,12 @@ class Program:
 
     def run(self, token_ids: Tensor, batch: RaggedBatch, rows: Tensor) -> Tensor:
         """Compute the step; float32 [L, V], valid until the next run."""
-        logits = self._take_logits(len(rows))
+        wanted = rows.shape[0]
+        logits = self._take_logits(wanted)
         inputs = Inputs(
-            tokens=len(token_ids),
-            requests=len(batch.kv_len),
-            rows=len(rows),
+            tokens=token_ids.shape[0],
+            requests=batch.kv_len.shape[0],
+            rows=wanted,
             token_ids=token_ids.data_ptr(),
             positions=batch.positions.data_ptr(),
             slots=batch.slots.data_ptr(),
@@ -114,7 +115,7 @@ class Program:
 
     def _take_logits(self, rows: int) -> Tensor:
         """Rows of a buffer that only grows: touching new memory costs more than writing it."""
-        if rows > len(self._logits):
+        if rows > self._logits.shape[0]:
             self._logits = torch.empty(rows, self.vocabulary)
         return self._logits[:rows]
 

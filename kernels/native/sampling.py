@@ -34,28 +34,19 @@ def apply_mask(engine: NativeEngine, logits: Tensor, mask: Tensor, rows: Tensor)
 
 
 def sample(engine: NativeEngine, logits: Tensor, batch: SamplingBatch) -> Tensor:
-    """See ``Ops.sample``.
-
-    Raises:
-        ValueError: rows have no finite logit, or have nan.
-    """
+    """See ``Ops.sample``."""
     check_rows(logits)
-    chosen = torch.empty(len(logits), dtype=torch.int64)
-    fields = {
-        name: getattr(batch, name).contiguous()
-        for name in ("temperature", "top_p", "min_p", "top_k", "seed", "position")
-    }
-    arguments = SampleBatch(
-        rows=len(logits),
-        vocabulary=logits.shape[1],
-        logits=logits.data_ptr(),
-        chosen=chosen.data_ptr(),
-        **{name: each.data_ptr() for name, each in fields.items()},
-    )
+    rows, vocabulary = logits.shape
+    chosen = torch.empty(rows, dtype=torch.int64)
+    parameters = [
+        each.contiguous()
+        for each in (
+            batch.temperature, batch.top_p, batch.min_p, batch.top_k, batch.seed, batch.position,
+        )
+    ]  # fmt: skip
+    pointers = (each.data_ptr() for each in parameters)
+    arguments = SampleBatch(rows, vocabulary, logits.data_ptr(), *pointers, chosen.data_ptr())
     engine.library.sample(engine.handle, byref(arguments))
-    if len(chosen) and int(chosen.min()) < 0:
-        hopeless = (chosen < 0).nonzero()[:, 0].tolist()
-        raise ValueError(f"rows {hopeless} of the logits have no finite maximum")
     return chosen
 
 

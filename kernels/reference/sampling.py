@@ -11,21 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phloem.kernels.ops import SamplingBatch
+from phloem.kernels.ops import NO_TOKEN, SamplingBatch
 from phloem.kernels.reference.uniform import uniform
 
 
 def sample(logits: Tensor, batch: SamplingBatch) -> Tensor:
-    """float32 [L, V] -> int64 [L]; a row of temperature 0 takes its first largest logit.
-
-    Raises:
-        ValueError: rows have no finite logit, or have nan: there is nothing to choose from.
-    """
-    hopeless = (~logits.amax(dim=-1).isfinite()).nonzero()[:, 0].tolist()
-    if hopeless:
-        raise ValueError(f"rows {hopeless} of the logits have no finite maximum")
-    tokens = logits.argmax(dim=-1)
-    rows = (batch.temperature > 0).nonzero()[:, 0].tolist()
+    """float32 [L, V] -> int64 [L]; a row of temperature 0 takes its first largest logit."""
+    possible = logits.amax(dim=-1).isfinite()
+    tokens = torch.where(possible, logits.argmax(dim=-1), NO_TOKEN)
+    rows = ((batch.temperature > 0) & possible).nonzero()[:, 0].tolist()
     if rows:
         points = uniform(batch.seed.cpu().numpy(), batch.position.cpu().numpy())
         for row in rows:

@@ -22,6 +22,10 @@ class IntBuffer:
     def __len__(self) -> int:
         return self._length
 
+    def __getitem__(self, index: int) -> int:
+        """The value at an index below the length."""
+        return self._array.item(index)
+
     def view(self) -> Ints:
         """The contents; valid until the next change."""
         return self._array[: self._length]
@@ -36,7 +40,11 @@ class IntBuffer:
         self._length = needed
 
     def append(self, value: int) -> None:
-        self.extend((value,))
+        if self._length == len(self._array):
+            self.extend((value,))
+            return
+        self._array[self._length] = value
+        self._length += 1
 
     def truncate(self, length: int) -> None:
         self._length = min(self._length, length)

@@ -46,6 +46,7 @@ async def make_batch(service: Service, decoded: Decoded[GenerateBody]) -> Batch:
             rid=rid,
             input_ids=ids,
             sampling=service.with_default_length(sampling, DEFAULT_TOKENS, len(ids)),
+            stream=bool(body.stream),
             **_scores(body),
             **given(body, ROUTING),
         )

@@ -66,6 +66,7 @@ def make_batch(
             rid=each,
             input_ids=prompt,
             sampling=service.with_default_length(sampling, default_tokens, len(prompt)),
+            stream=bool(fields.stream),
             **scores,
             **given(fields, ROUTING),
         )

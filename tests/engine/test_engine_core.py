@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 from harness import drain, gather, make_core, request, run, run_alone
 
 from phloem.runtime.bootstrap import LoadedModel
@@ -155,6 +156,32 @@ def test_a_bad_schema_fails_its_request_alone(tiny: LoadedModel) -> None:
         assert error.pointer is not None
         assert "properties/a" in error.pointer
     assert len(found[good.rid][0].token_ids) == 4
+
+
+@pytest.mark.parametrize("fields", [{}, {"return_logprob": True, "top_logprobs": 2}])
+def test_logits_that_are_not_finite_end_their_request_alone(
+    tiny: LoadedModel, fields: dict[str, object]
+) -> None:
+    core = make_core(tiny)
+    compute = core.executor._step
+
+    def spoil_first_row(*inputs: torch.Tensor) -> torch.Tensor:
+        logits = compute(*inputs)
+        logits[0] = torch.nan
+        return logits
+
+    spoiled, sound = request(SHARED, **fields), request(SHARED[50:], **fields)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core.executor, "_step", spoil_first_row)
+        core.add(spoiled)
+        core.add(sound)
+        deltas = core.step()
+    done = gather([spoiled, sound], [*deltas, *drain(core)])
+    finish = done[spoiled.rid][0].finish
+    assert finish is not None and finish.error is not None
+    assert "not finite" in finish.error.message
+    expected = run_alone(make_core(tiny), request(SHARED[50:]))[0]
+    assert done[sound.rid][0].token_ids == expected.token_ids
 
 
 def test_a_step_that_fails_ends_its_requests_and_no_others(

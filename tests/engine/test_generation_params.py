@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from harness import make_core, request, run, run_alone
+from harness import drain, gather, make_core, request, run, run_alone
 
 from phloem.runtime.bootstrap import LoadedModel
 from phloem.runtime.engine import EngineCore
@@ -153,3 +153,19 @@ def test_top_probabilities_are_sorted_and_below_one(core: EngineCore) -> None:
         values = [logprob for _, logprob in score.top]
         assert values == sorted(values, reverse=True)
         assert sum(map(math.exp, values)) <= 1 + 1e-5
+
+
+@pytest.mark.parametrize("stops", [{}, {"stop": ("zz",)}, {"n": 3, "temperature": 1.0}])
+def test_without_streaming_news_come_with_the_first_token_and_the_end(
+    tiny: LoadedModel, stops: dict[str, object]
+) -> None:
+    fields = {"max_new_tokens": 12, "ignore_eos": True, "seed": 1, **stops}
+    streamed = run_alone(make_core(tiny), request(PROMPT, **fields))
+    quiet, core = request(PROMPT, stream=False, **fields), make_core(tiny)
+    core.add(quiet)
+    deltas = drain(core)
+    assert len(deltas) == 2 * quiet.sampling.n
+    for delta in deltas:
+        assert (len(delta.token_ids) == 1) == (delta.finish is None)
+    for ours, theirs in zip(gather([quiet], deltas)[quiet.rid], streamed, strict=True):
+        assert (ours.token_ids, ours.text) == (theirs.token_ids, theirs.text)

@@ -12,7 +12,8 @@ namespace phloem {
 enum Form : int32_t {
   FORM_F32 = 0,
   FORM_BF16 = 1,  // pairs, an odd tail padded with zero
-  FORM_I8 = 2,    // int8 codes, then for each 32 of them a float scale, then scale * sum of codes
+  FORM_I8 = 2,    // int8 codes, then for each 32 of them a float scale, then scale * sum of codes,
+                  // then -128 * sum of codes as int32
   FORM_I16 = 3,   // the same, with fine codes after the codes: values are scale * (code + fine / 254)
 };
 constexpr int FORMS = 4;
@@ -31,8 +32,8 @@ constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * t
 constexpr int64_t row_bytes(Form form, int64_t n) {
   switch (form) {
     case FORM_BF16: return round_up(n * 2, 64);
-    case FORM_I8: return round_up(n, BLOCK) + round_up(n, BLOCK) / BLOCK * 8;
-    case FORM_I16: return 2 * round_up(n, BLOCK) + round_up(n, BLOCK) / BLOCK * 8;
+    case FORM_I8: return round_up(n, BLOCK) + round_up(n, BLOCK) / BLOCK * 12;
+    case FORM_I16: return 2 * round_up(n, BLOCK) + round_up(n, BLOCK) / BLOCK * 12;
     default: return round_up(n * 4, 64);
   }
 }

@@ -14,6 +14,8 @@
 //   Q8K     as Q4K, codes of 8 bits                              GGUF Q5_K
 //   Q6K     scale f32 [2][16]            scale[half] * (c - 32), codes of 8 bits, halves of 16
 //                                        inputs                  GGUF Q6_K
+//   W8      scale f32 [16] at the head   scale * (c - 128)       one scale for a whole row
+//           of the tile
 //   BF16    pairs of inputs, [16 rows][2]
 //   F32     [16 rows] for each input
 //
@@ -25,7 +27,7 @@
 
 namespace phloem {
 
-enum class Format : int32_t { F32, BF16, Q4, Q4M, Q4K, Q8, Q8M, Q8K, Q6K };
+enum class Format : int32_t { F32, BF16, Q4, Q4M, Q4K, Q8, Q8M, Q8K, Q6K, W8 };
 
 constexpr int64_t TILE = 16;   // rows of a tile
 constexpr int64_t BLOCK = 32;  // inputs of a block
@@ -33,7 +35,7 @@ constexpr int64_t SUPER = 8;   // blocks of a superblock
 
 constexpr bool is_quantized(Format f) { return f != Format::F32 && f != Format::BF16; }
 
-// Bytes of one block of codes with its scales; superblocks' heads not counted.
+// Bytes of one block of codes with its scales; heads not counted.
 constexpr size_t block_bytes(Format f) {
   switch (f) {
     case Format::Q4: return 256 + 32;
@@ -43,12 +45,17 @@ constexpr size_t block_bytes(Format f) {
     case Format::Q8M: return 512 + 64;
     case Format::Q8K: return 512 + 32;
     case Format::Q6K: return 512 + 128;
+    case Format::W8: return 512;
     default: return 0;
   }
 }
 
-constexpr size_t SUPER_HEAD = 64;  // S and M of the K formats
+constexpr size_t HEAD = 64;  // bytes: S and M of the K formats, or scales of whole rows
 constexpr bool has_super(Format f) { return f == Format::Q4K || f == Format::Q8K; }
+// Whether a head lies before block b.
+constexpr bool has_head(Format f, int64_t b) {
+  return has_super(f) ? b % SUPER == 0 : f == Format::W8 && b == 0;
+}
 
 struct Matrix {
   Format format;
@@ -65,7 +72,8 @@ constexpr size_t tile_bytes(Format f, int64_t inputs) {
   if (f == Format::F32) return size_t(inputs) * TILE * 4;
   if (f == Format::BF16) return size_t((inputs + 1) / 2) * TILE * 4;
   const int64_t blocks = inputs / BLOCK;
-  return size_t(blocks) * block_bytes(f) + (has_super(f) ? size_t(blocks / SUPER) * SUPER_HEAD : 0);
+  const int64_t heads = has_super(f) ? blocks / SUPER : f == Format::W8;
+  return size_t(blocks) * block_bytes(f) + size_t(heads) * HEAD;
 }
 
 }  // namespace phloem

@@ -15,6 +15,7 @@ struct Codes {
   uint16_t super_scale = 0, super_minimum = 0;  // f16, of the K formats
   uint8_t small_scale = 0, small_minimum = 0;
   float half_scale[2] = {0, 0};  // of Q6K
+  float row_scale = 0;           // of W8
 };
 
 uint16_t half_at(const uint8_t* p) {
@@ -137,6 +138,11 @@ Codes unpack(Stored stored, const uint8_t* row, int64_t b) {
       break;
     }
     case Stored::Q6_K: unpack_q6(row + b / SUPER * 210, in_super, out); break;
+    case Stored::W8: {
+      std::memcpy(&out.row_scale, row, 4);
+      for (int i = 0; i < BLOCK; i++) out.code[i] = uint8_t(row[4 + b * BLOCK + i] + 128);
+      break;
+    }
     default: throw std::invalid_argument("not a type of blocks");
   }
   return out;
@@ -164,6 +170,7 @@ void put_scales(Format format, const Codes& in, int64_t r, uint8_t* scales, uint
       put(scales, in.half_scale[0]);
       put(scales + 64, in.half_scale[1]);
       break;
+    case Format::W8: put(head, in.row_scale); break;
     default:
       put(head, in.super_scale);
       put(head + 32, in.super_minimum);
@@ -176,9 +183,9 @@ void pack_blocks(Stored stored, const uint8_t* row, const Matrix& m, uint8_t* ti
   const bool nibbles = m.format == Format::Q4 || m.format == Format::Q4M || m.format == Format::Q4K;
   uint8_t* head = nullptr;
   for (int64_t b = 0; b < m.inputs / BLOCK; b++) {
-    if (has_super(m.format) && b % SUPER == 0) {
+    if (has_head(m.format, b)) {
       head = tile;
-      tile += SUPER_HEAD;
+      tile += HEAD;
     }
     const Codes codes = unpack(stored, row, b);
     put_codes(codes, nibbles, r, tile);
@@ -213,6 +220,7 @@ Format format_of(Stored stored) {
     case Stored::Q4_K: return Format::Q4K;
     case Stored::Q5_K: return Format::Q8K;
     case Stored::Q6_K: return Format::Q6K;
+    case Stored::W8: return Format::W8;
   }
   throw std::invalid_argument("not a stored type that can be packed");
 }

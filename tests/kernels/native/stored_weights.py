@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phloem.kernels.blocks import Blocks, StoredWeight
+from phloem.runtime.loading.quantize import round_rows
 
 DENSE = "F32", "BF16"
 SMALL = "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"
 LARGE = "Q4_K", "Q5_K", "Q6_K"
-QUANTIZED = SMALL + LARGE
+QUANTIZED = (*SMALL, *LARGE, "W8")
 ALL = DENSE + QUANTIZED
 
 
@@ -35,6 +36,8 @@ def make_weight(kind: str, rows: int, columns: int, seed: int = 0) -> Weight:
     if kind in DENSE:
         weight = dense.bfloat16() if kind == "BF16" else dense
         return Weight(weight, weight.double())
+    if kind == "W8":
+        return row_scaled(round_rows(dense.numpy()), columns)
     if kind in LARGE:
         return random_weight(kind, rows, columns, seed)
     return blocks_of(kind, gguf.quants.quantize(dense.numpy(), Kind[kind]), columns)
@@ -43,6 +46,10 @@ def make_weight(kind: str, rows: int, columns: int, seed: int = 0) -> Weight:
 def random_weight(kind: str, rows: int, columns: int, seed: int = 0) -> Weight:
     """Random bytes, so that every code occurs, with the factors of each block moderate numbers."""
     random = np.random.default_rng(seed)
+    if kind == "W8":
+        scales = random.uniform(-0.1, 0.1, (rows, 1)).astype(np.float32)
+        codes = random.integers(0, 256, (rows, columns), dtype=np.uint8)
+        return row_scaled(np.concatenate((scales.view(np.uint8), codes), axis=1), columns)
     elements, size = gguf.GGML_QUANT_SIZES[Kind[kind]]
     blocks = random.integers(0, 256, (rows * columns // elements, size), dtype=np.uint8)
     most = 0.002 if kind in LARGE else 0.1  # those have scales of 6 or 8 bits beside it
@@ -55,6 +62,12 @@ def random_weight(kind: str, rows: int, columns: int, seed: int = 0) -> Weight:
 def blocks_of(kind: str, data: NDArray[np.uint8], columns: int) -> Weight:
     values = torch.from_numpy(gguf.quants.dequantize(data, Kind[kind]))
     return Weight(Blocks(kind, data, columns), values.double())
+
+
+def row_scaled(data: NDArray[np.uint8], columns: int) -> Weight:
+    scales = data[:, :4].copy().view(np.float32).astype(np.float64)
+    values = data[:, 4:].view(np.int8) * scales
+    return Weight(Blocks("W8", data, columns), torch.from_numpy(values))
 
 
 def rounded_inputs(x: Tensor, kind: str, exact: bool) -> Tensor:

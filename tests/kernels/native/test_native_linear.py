@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from native_runner import EACH_EXACTNESS, EACH_KERNELS, Recorded, compute, native_ops, normal
@@ -153,6 +155,21 @@ def test_activations_of_any_size_are_rounded(kernels: str, value: float) -> None
         assert not actual.any()
     else:
         assert_sums(actual / value, weight.values, rounded_inputs(x, "Q4_0", False) / value)
+
+
+@EACH_KERNELS
+@pytest.mark.parametrize("kind", ["Q4_1", "Q8_0", "Q6_K", "W8"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_not_hidden_by_rounding(
+    kernels: str, kind: str, value: float
+) -> None:
+    ops = native_ops(kernels, exact=False)
+    x, weight = normal(3, 256), make_weight(kind, 16, 256)
+    x[1, 100] = value
+    linear = ops.prepare_linear([weight.stored])
+    actual = compute(ops, x, lambda values: ops.linear(values, linear))
+    assert actual[1].isnan().all()
+    assert_sums(actual[::2], weight.values, rounded_inputs(x[::2].contiguous(), kind, False))
 
 
 def test_a_bias_must_fit() -> None:

@@ -26,7 +26,7 @@ struct Block {
 
 static inline Scales both_halves(vf scale, vf minimum) { return {{scale, scale}, {minimum, minimum}}; }
 
-// `head` is the superblock's head, for the formats that have one.
+// `head` is what the format has before a block, or before some.
 template <Format F>
 static inline Scales load_scales(const uint8_t* p, const uint8_t* head, int part) {
   const int row = part * LANES;
@@ -36,6 +36,9 @@ static inline Scales load_scales(const uint8_t* p, const uint8_t* head, int part
     return both_halves(scale, mul(scale, set1(F == Format::Q4 ? -8.0f : -128.0f)));
   } else if constexpr (F == Format::Q4M || F == Format::Q8M) {
     return both_halves(half(p), half(p + 32));
+  } else if constexpr (F == Format::W8) {
+    const vf scale = load((const float*)head + row);
+    return both_halves(scale, mul(scale, set1(-128.0f)));
   } else if constexpr (F == Format::Q6K) {
     const vf first = load((const float*)p + row), second = load((const float*)p + TILE + row);
     return {{first, second}, {mul(first, set1(-32.0f)), mul(second, set1(-32.0f))}};
@@ -58,6 +61,8 @@ static inline vi dot_range(const Codes& c, const int8_t* x) {
   return dot8_range<FIRST, LAST>(c, x);
 }
 
+constexpr size_t AHEAD = 2048;  // bytes
+
 // The blocks of a tile one after the other.
 template <Format F>
 class BlockReader {
@@ -65,16 +70,22 @@ class BlockReader {
   BlockReader(const uint8_t* tile, int part) : at_(tile), part_(part) {}
 
   PHLOEM_INLINE Block next(int64_t b) {  // b counts the blocks from 0
-    if constexpr (phloem::has_super(F)) {
-      if (b % phloem::SUPER == 0) {
-        head_ = at_;
-        at_ += phloem::SUPER_HEAD;
-      }
+    if (phloem::has_head(F, b)) {
+      head_ = at_;
+      at_ += phloem::HEAD;
     }
     const uint8_t* at = at_;
     at_ += phloem::block_bytes(F);
     return load_block<F>(at, head_, part_);
   }
+
+  // Fetches what lies ahead: the processor's own guesses fall behind where a block is much work.
+  PHLOEM_INLINE void prefetch() const {
+    for (size_t i = 0; i < phloem::block_bytes(F); i += 64) __builtin_prefetch(at_ + AHEAD + i);
+  }
+
+  // Of formats with one scale for a row, once a block was read.
+  vf row_scale() const { return load((const float*)head_ + part_ * LANES); }
 
  private:
   const uint8_t* at_;

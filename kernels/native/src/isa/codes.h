@@ -43,8 +43,8 @@ static inline __m512i four(const int8_t* x, int g) {
 
 // Two chains hide the instruction's latency; integers add up alike in any order.
 template <int FIRST, int... i>
-static inline vi dot_pairs_of_groups(const Codes& c, const int8_t* x, ints<i...>) {
-  vi even = _mm512_setzero_si512(), odd = even;
+static inline vi dot_pairs_of_groups(vi even, const Codes& c, const int8_t* x, ints<i...>) {
+  vi odd = _mm512_setzero_si512();
   ((even = _mm512_dpbusd_epi32(even, c.group[FIRST + 2 * i], four(x, FIRST + 2 * i)),
     odd = _mm512_dpbusd_epi32(odd, c.group[FIRST + 2 * i + 1], four(x, FIRST + 2 * i + 1))),
    ...);
@@ -52,7 +52,11 @@ static inline vi dot_pairs_of_groups(const Codes& c, const int8_t* x, ints<i...>
 }
 template <int FIRST, int LAST>
 static inline vi dot8_range(const Codes& c, const int8_t* x) {
-  return dot_pairs_of_groups<FIRST>(c, x, upto<(LAST - FIRST) / 2>());
+  return dot_pairs_of_groups<FIRST>(_mm512_setzero_si512(), c, x, upto<(LAST - FIRST) / 2>());
+}
+// The block's dot product with `start` added.
+static inline vi dot8_from(int32_t start, const Codes& c, const int8_t* x) {
+  return dot_pairs_of_groups<0>(_mm512_set1_epi32(start), c, x, upto<GROUPS / 2>());
 }
 template <int FIRST, int LAST>
 static inline vi dot4_range(const Codes& c, const int8_t* x) { return dot8_range<FIRST, LAST>(c, x); }
@@ -191,6 +195,13 @@ static inline vi dot8_range(const Codes& c, const int8_t* x) {
 template <int FIRST, int LAST>
 static inline vi dot4_range(const Codes& c, const int8_t* x) { return dot8_range<FIRST, LAST>(c, x); }
 
+#endif
+
+#if !defined(PHLOEM_VNNI)
+// The block's dot product with `start` added.
+static inline vi dot8_from(int32_t start, const Codes& c, const int8_t* x) {
+  return add(set1_int(start), dot8_range<0, GROUPS>(c, x));
+}
 #endif
 
 // Codes that the compiler must take for changed.

@@ -15,6 +15,7 @@ using phloem::Matrix;
 using phloem::Rows;
 
 constexpr int MOST_ROWS = LANES == 16 ? 12 : 4;
+constexpr int PREFETCH_ROWS = 4;    // with fewer, memory is the limit and prefetching only costs
 constexpr int64_t ROW_BLOCK = 48;  // rows whose activations stay in the first-level cache
 
 // A row of int8 activations.
@@ -22,14 +23,16 @@ struct CodedRow {
   const int8_t* codes;
   const int8_t* fine;
   const float* scales;
-  const float* sums;  // scale * sum of the codes
+  const float* sums;       // scale * sum of the codes
+  const int32_t* offsets;  // -128 * sum of the codes
 };
 
 template <Form A>
 static inline CodedRow coded_row(const Rows& x, int64_t m, int64_t inputs) {
   const int8_t* row = (const int8_t*)x.row(m);
   const float* scales = (const float*)(row + (A == phloem::FORM_I16 ? 2 * inputs : inputs));
-  return {row, row + inputs, scales, scales + inputs / BLOCK};
+  const int64_t blocks = inputs / BLOCK;
+  return {row, row + inputs, scales, scales + blocks, (const int32_t*)(scales + 2 * blocks)};
 }
 
 // Products of weights' codes in groups [FIRST, LAST) of block b with a row's, as floats.
@@ -61,6 +64,12 @@ template <Format F, Form A>
 static inline PHLOEM_INLINE vf add_block(vf acc, const Block& block, const CodedRow& row, int64_t b) {
   const vf scale = set1(row.scales[b]);
   const Scales& s = block.scales;
+  if constexpr (F == Format::W8) {  // the row's own scale comes last, see coded_sums
+    if constexpr (A == phloem::FORM_I8)
+      return fma(to_float(dot8_from(row.offsets[b], block.codes, row.codes + b * BLOCK)), scale, acc);
+    acc = fma(dot<F, A, 0, GROUPS>(block.codes, row, b), scale, acc);
+    return fma(set1(-128.0f), set1(row.sums[b]), acc);
+  }
   if constexpr (F == Format::Q6K) {
     vf sum = mul(s.scale[0], dot<F, A, 0, GROUPS / 2>(block.codes, row, b));
     sum = fma(s.scale[1], dot<F, A, GROUPS / 2, GROUPS>(block.codes, row, b), sum);
@@ -79,9 +88,11 @@ static inline PHLOEM_INLINE Sums<sizeof...(m)> coded_sums(const Matrix& w, int64
   BlockReader<F> reader(w.tile(tile), part);
   vf acc[] = {(void(m), zero())...};
   for (int64_t b = 0; b < w.inputs / BLOCK; b++) {
+    if constexpr (sizeof...(m) >= PREFETCH_ROWS) reader.prefetch();
     const Block block = reader.next(b);
     ((acc[m] = add_block<F, A>(acc[m], block, rows[m], b)), ...);
   }
+  if constexpr (F == Format::W8) return {{mul(acc[m], reader.row_scale())...}};
   return {{acc[m]...}};
 }
 
@@ -215,6 +226,7 @@ static TileFunction tile_function(Format f, Form a) {
     case Format::Q8M: return coded_function<Format::Q8M>(a);
     case Format::Q8K: return coded_function<Format::Q8K>(a);
     case Format::Q6K: return coded_function<Format::Q6K>(a);
+    case Format::W8: return coded_function<Format::W8>(a);
     case Format::BF16: return tile_all_rows<Format::BF16, phloem::FORM_BF16>;
     default: return tile_all_rows<Format::F32, phloem::FORM_F32>;
   }

@@ -10,26 +10,50 @@ using phloem::Gate;
 using phloem::Matrix;
 using phloem::Outputs;
 
-// 32 values as int8 codes with their scale, and scale * sum of the codes. `fine`, if it is not
-// null, takes what the codes leave of the values, in 254ths.
-static inline void encode_block(const float* x, int8_t* codes, int8_t* fine, float* scale, float* sum) {
-  vf most = abs(load(x));
-  for (int i = LANES; i < BLOCK; i += LANES) most = max(most, abs(load(x + i)));
+// Where a block of 32 values goes as codes; see Form. `fine`, if it is not null, takes what the
+// codes leave of the values, in 254ths.
+struct CodedBlock {
+  int8_t *codes, *fine;
+  float *scale, *sum;
+  int32_t* offset;
+};
+
+constexpr float LEAST = 1e-36f;  // what is smaller has no finite inverse, and becomes zero
+constexpr float MOST = 3.4e38f;
+
+// What a row with a nan or an infinity is multiplied with becomes nan, and is found out there.
+static inline void encode_nan(const CodedBlock& to) {
+  std::memset(to.codes, 0, BLOCK);
+  if (to.fine) std::memset(to.fine, 0, BLOCK);
+  *to.scale = *to.sum = __builtin_nanf("");
+  *to.offset = 0;
+}
+
+static inline void encode_block(const float* x, const CodedBlock& to) {
+  vf most = zero();
+  bool has_nan = false;
+  for (int i = 0; i < BLOCK; i += LANES) {
+    has_nan |= any_nan(load(x + i));
+    most = max(most, abs(load(x + i)));
+  }
   const float largest = reduce_max(most);
-  const vf inverse = set1(largest > 0 ? 127.0f / largest : 0.0f);
-  vf total = zero();
+  if (has_nan || !(largest <= MOST)) return encode_nan(to);
+  const vf inverse = set1(largest >= LEAST ? 127.0f / largest : 0.0f);
+  vf total = zero(), fine_total = zero();
   for (int i = 0; i < BLOCK; i += LANES) {
     const vf exact = mul(load(x + i), inverse);
     const vi code = to_int(exact);
-    store_i8(codes + i, code);
+    store_i8(to.codes + i, code);
     total = add(total, to_float(code));
-    if (!fine) continue;
+    if (!to.fine) continue;
     const vi rest = to_int(mul(sub(exact, to_float(code)), set1(1.0f / phloem::FINE)));
-    store_i8(fine + i, rest);
-    total = fma(to_float(rest), set1(phloem::FINE), total);
+    store_i8(to.fine + i, rest);
+    fine_total = add(fine_total, to_float(rest));
   }
-  *scale = largest * (1.0f / 127.0f);
-  *sum = *scale * reduce_add(total);
+  const float sum = reduce_add(total);
+  *to.scale = largest * (1.0f / 127.0f);
+  *to.offset = -128 * int32_t(sum);
+  *to.sum = *to.scale * (to.fine ? sum + reduce_add(fine_total) * phloem::FINE : sum);
 }
 
 static inline void to_bf16(const float* x, int64_t n, uint16_t* out) {
@@ -57,7 +81,9 @@ static inline void write_block(const float* x, int64_t first, int64_t count, int
     const bool fine = form == phloem::FORM_I16;
     int8_t* codes = (int8_t*)out.forms[form].row(row);
     float* scales = (float*)(codes + (fine ? 2 * n : n)) + first / BLOCK;
-    encode_block(x, codes + first, fine ? codes + n + first : nullptr, scales, scales + n / BLOCK);
+    const int64_t blocks = n / BLOCK;
+    encode_block(x, {codes + first, fine ? codes + n + first : nullptr, scales, scales + blocks,
+                     (int32_t*)(scales + 2 * blocks)});
   }
 }
 
@@ -170,6 +196,7 @@ static void embed(const Matrix& table, int64_t token, float scale, float* out) {
     case Format::Q8M: decode_row<Format::Q8M>(table, token, out); break;
     case Format::Q8K: decode_row<Format::Q8K>(table, token, out); break;
     case Format::Q6K: decode_row<Format::Q6K>(table, token, out); break;
+    case Format::W8: decode_row<Format::W8>(table, token, out); break;
     default: plain_row(table, token, out);
   }
   if (scale != 1.0f)

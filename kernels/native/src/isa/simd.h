@@ -56,6 +56,7 @@ using vi = __m512i;
 
 static inline vf zero() { return _mm512_setzero_ps(); }
 static inline vf set1(float x) { return _mm512_set1_ps(x); }
+static inline vi set1_int(int32_t x) { return _mm512_set1_epi32(x); }
 static inline vf load(const float* p) { return _mm512_loadu_ps(p); }
 static inline void store(float* p, vf v) { _mm512_storeu_ps(p, v); }
 static inline __mmask16 first(int64_t n) { return __mmask16((1u << n) - 1); }
@@ -104,6 +105,7 @@ using vi = __m256i;
 
 static inline vf zero() { return _mm256_setzero_ps(); }
 static inline vf set1(float x) { return _mm256_set1_ps(x); }
+static inline vi set1_int(int32_t x) { return _mm256_set1_epi32(x); }
 static inline vf load(const float* p) { return _mm256_loadu_ps(p); }
 static inline void store(float* p, vf v) { _mm256_storeu_ps(p, v); }
 static inline __m256i first(int64_t n) {
@@ -185,6 +187,11 @@ static inline vf lanes(F f) {
 }
 static inline vf zero() { return lanes([](int) { return 0.0f; }); }
 static inline vf set1(float x) { return lanes([=](int) { return x; }); }
+static inline vi set1_int(int32_t x) {
+  vi r;
+  for (int i = 0; i < LANES; i++) r.v[i] = x;
+  return r;
+}
 static inline vf load(const float* p) { return lanes([=](int i) { return p[i]; }); }
 static inline void store(float* p, vf v) { std::memcpy(p, v.v, sizeof v.v); }
 static inline vf load_first(const float* p, int64_t n) {
