@@ -26,7 +26,9 @@ from peers.workloads import WORKLOADS, Sizes, Values
 from phloem.runtime.store import DEFAULT_MODEL, resolve
 from phloem.runtime.text import Tokenizer, load_tokenizer
 
-ENGINES = ("phloem", "llama.cpp:q4_1", "llama.cpp:q4_0", "transformers", "openvino", "vllm")
+ENGINES = (
+    "phloem", "phloem:w8a8", "llama.cpp:q4_1", "llama.cpp:q4_0", "transformers", "openvino", "vllm",
+)  # fmt: skip
 FOLDER_ENGINES = ("transformers", "openvino", "vllm")
 """Engines that start from the Hugging Face folder made of the GGUF file."""
 

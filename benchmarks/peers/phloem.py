@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Any
 
 from peers.peer import Output, Settings
 from phloem.runtime.client import Client
@@ -19,10 +20,14 @@ KV_TOKENS = 48 * 1024
 
 class Phloem:
     def __init__(self, settings: Settings) -> None:
+        options: dict[str, Any] = {"quantization": settings.variant} if settings.variant else {}
         self._client = local_client(
-            EngineConfig(model=settings.gguf, threads=settings.threads, kv_tokens=KV_TOKENS)
+            EngineConfig(
+                model=settings.gguf, threads=settings.threads, kv_tokens=KV_TOKENS, **options
+            )
         )
-        self.description = f"phloem {version('phloem')}, Q4_1, {self._client.info.dtype}"
+        weights = settings.variant or "Q4_1"
+        self.description = f"phloem {version('phloem')}, {weights}, {self._client.info.dtype}"
 
     def generate(self, prompts: Sequence[Sequence[int]], length: int) -> list[Output]:
         params = SamplingParams(max_new_tokens=length, temperature=0.0, ignore_eos=True)
