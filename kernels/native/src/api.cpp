@@ -123,7 +123,7 @@ PHLOEM_API void phloem_add_rope(Program* p, const Operand* q, const Operand* k, 
 }
 PHLOEM_API void phloem_add_attention(Program* p, const Operand* q, int64_t q_heads, const Pages* pages,
                                      float scale, int64_t window, float softcap, const Value* out) {
-  const int32_t plan = p->add_attention(window, q_heads, pages->heads, pages->size);
+  const int32_t plan = p->add_attention(window, q_heads, *pages);
   p->add(std::make_unique<Attention>(*q, *pages, plan, scale, softcap, out->forms[FORM_F32]));
   p->add(std::make_unique<FinishAttention>(plan, *out));
 }

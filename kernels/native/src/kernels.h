@@ -117,26 +117,32 @@ constexpr int64_t MOST_QUERIES = 64;  // query heads that share a KV head
 constexpr int64_t CHUNK = 128;  // keys that are summed together, from a fixed place on
 constexpr int64_t STATE = 2;    // floats beside a head's output: maximum and sum
 
+struct AttentionRow {
+  int64_t row;   // of the step
+  int64_t seen;  // keys: its position + 1
+  int64_t slot;  // in the partial results, -1 if the row's item sees all of its chunks
+};
+
 struct AttentionTask {
   Heads q;
   Pages pages;
-  const int32_t* page_table;  // of the request
+  const int32_t* page_table;  // of all rows, as far as the chunks go
   int64_t q_heads;
   int64_t head;               // KV head
-  int64_t first, last;        // rows
-  int64_t position;           // of the first row
+  const AttentionRow* rows;
+  int64_t count;
   int64_t first_chunk, last_chunk;
   int64_t window;             // 0 for none
   float scale, softcap;       // softcap 0 for none
-  Heads out;                  // written if `partial` is null
-  float* partial;             // [chunk][row][q_heads][size + STATE], else
-  int64_t partial_rows;
+  Heads out;                  // of rows without a slot
+  float* partial;             // [chunk][slot][q_heads][size + STATE], of those with one
+  int64_t slots;
 };
 
 struct MergeTask {
-  const float* partial;  // [chunk][row][q_heads][size + STATE]
-  int64_t partial_rows;
-  int64_t row;
+  const float* partial;  // [chunk][slot][q_heads][size + STATE]
+  int64_t slots;
+  int64_t slot;
   int64_t first_chunk, last_chunk;
   int64_t q_heads, size;
   float* out;

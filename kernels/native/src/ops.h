@@ -235,15 +235,11 @@ class Attention final : public Op {
     const AttentionPlan& plan = step.attention(plan_);
     const AttentionItem& item = plan.items[size_t(task)];
     const Inputs& in = step.inputs;
-    const int64_t end = in.query_start[item.request + 1];
-    float* partial = item.slot < 0 ? nullptr
-                                   : const_cast<float*>(plan.partial.data()) +
-                                         item.slot * plan.q_heads * (plan.size + STATE);
     step.kernels.attention({step.heads(q_), pages_, in.page_table + item.request * in.page_table_width,
-                            plan.q_heads, item.head, item.first, item.last,
-                            in.kv_len[item.request] - (end - item.first), item.first_chunk,
-                            item.last_chunk, plan.window, scale_, softcap_, step.heads(out_), partial,
-                            plan.split_rows});
+                            plan.q_heads, item.head, plan.rows.data() + item.first_row,
+                            item.last_row - item.first_row, item.first_chunk, item.last_chunk,
+                            plan.window, scale_, softcap_, step.heads(out_),
+                            const_cast<float*>(plan.partial.data()), plan.slots});
   }
 
  private:
@@ -266,9 +262,9 @@ class FinishAttention final : public RowOp {
     const Outputs out = step.outputs(out_);
     for (int64_t m = rows.first; m < rows.last; m++) {
       float* row = reinterpret_cast<float*>(out.forms[FORM_F32].row(m));
-      const SplitRow& split = plan.rows[size_t(m)];
+      const SplitRow& split = plan.splits[size_t(m)];
       if (split.slot >= 0)
-        step.kernels.merge({plan.partial.data(), plan.split_rows, split.slot, split.first_chunk,
+        step.kernels.merge({plan.partial.data(), plan.slots, split.slot, split.first_chunk,
                             split.last_chunk, plan.q_heads, plan.size, row});
       step.kernels.convert(row, plan.q_heads * plan.size, out, m);
     }

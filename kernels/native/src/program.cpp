@@ -44,13 +44,12 @@ int32_t Program::add_buffer(int64_t row_bytes, bool of_logits) {
   return int32_t(buffers_.size()) - 1;
 }
 
-int32_t Program::add_attention(int64_t window, int64_t q_heads, int64_t kv_heads, int64_t size) {
-  for (size_t i = 0; i < attention_.size(); i++) {
-    const AttentionPlan& a = attention_[i];
-    if (a.window == window && a.q_heads == q_heads && a.kv_heads == kv_heads && a.size == size)
-      return int32_t(i);
-  }
-  attention_.emplace_back(window, q_heads, kv_heads, size);
+int32_t Program::add_attention(int64_t window, int64_t q_heads, const Pages& pages) {
+  const auto same = std::find_if(attention_.begin(), attention_.end(), [&](const AttentionPlan& plan) {
+    return plan.is_for(window, q_heads, pages);
+  });
+  if (same != attention_.end()) return int32_t(same - attention_.begin());
+  attention_.emplace_back(window, q_heads, pages);
   return int32_t(attention_.size()) - 1;
 }
 

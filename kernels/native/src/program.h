@@ -68,7 +68,7 @@ class Program : private Job {
 
   // A buffer with a row for each token, or for each row of logits.
   int32_t add_buffer(int64_t row_bytes, bool of_logits);
-  int32_t add_attention(int64_t window, int64_t q_heads, int64_t kv_heads, int64_t size);
+  int32_t add_attention(int64_t window, int64_t q_heads, const Pages& pages);
   void add(std::unique_ptr<Op> op) { ops_.push_back(std::move(op)); }
 
   void run(const Inputs& inputs);

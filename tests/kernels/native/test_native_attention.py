@@ -21,6 +21,7 @@ from paged_requests import (
     rotate,
     schedule,
 )
+from paging import ragged_batch
 from torch import Tensor
 
 from phloem.kernels.batch import RaggedBatch
@@ -117,6 +118,47 @@ def test_requests_may_share_pages(kernels: str, dtype: torch.dtype) -> None:
     halves = program.run(torch.arange(32, 64).repeat(2), both).chunk(2)
     assert torch.equal(halves[0], alone[32:])
     assert torch.equal(halves[1], alone[32:])
+
+
+@EACH_KERNELS
+@EACH_DTYPE
+@pytest.mark.parametrize("heads", [3, 8])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_decoding_rows_go_through_a_long_common_head_together(
+    kernels: str, dtype: torch.dtype, heads: int, threads: int
+) -> None:
+    """Requests whose common head is long, longer still for some, and a prefill beside them."""
+    ops, shape = native_ops(kernels, threads=threads), Shape(heads=heads, kv_heads=1)
+    length, page = 1400, shape.page_size
+    x, table = normal(length, sum(shape.widths)), rope_table(length, shape.rotated)
+    alone = attend(ops, shape, dtype, x, [length], [[(0, length)]], table)
+    kv = [poisoned_pages(ops, shape, dtype, [length] * 4)]
+    program = Recorded(ops, x, attention_body(ops, shape, table), kv)
+    pages = iter(range(4 * -(-length // page)))
+    first = [next(pages) for _ in range(-(-length // page))]
+    heads_and_ends = [(70, 1125), (70, 1121), (66, 1060), (80, 1300), (80, 1290), (3, 200)]
+    tables = [
+        first[:head] + [next(pages) for _ in range(head, end // page + 1)]
+        for head, end in heads_and_ends
+    ]
+    tails = [(head * page, end) for head, end in heads_and_ends]
+    program.run(*spans_of([first], [(0, length)], page))
+    program.run(*spans_of(tables, tails, page))
+    last = [*((end, end + 1) for _, end in heads_and_ends), (700, 760)]
+    rows, batch = spans_of([*tables, first], last, page)
+    assert torch.equal(program.run(rows, batch), alone[rows])
+
+
+def spans_of(
+    tables: list[list[int]], spans: list[tuple[int, int]], page_size: int
+) -> tuple[Tensor, RaggedBatch]:
+    """Positions [first, last) of each request as rows, and where they sit."""
+    batch = ragged_batch(
+        [(last - first, last) for first, last in spans],
+        [pages[: -(-last // page_size)] for pages, (_, last) in zip(tables, spans, strict=True)],
+        page_size,
+    )
+    return torch.cat([torch.arange(*span) for span in spans]), batch
 
 
 def attention_body(ops, shape: Shape, table: Tensor):  # type: ignore[no-untyped-def]

@@ -11,6 +11,7 @@
 
 namespace PHLOEM_ISA {
 
+using phloem::AttentionRow;
 using phloem::AttentionTask;
 using phloem::CHUNK;
 using phloem::Heads;
@@ -292,28 +293,30 @@ static void finish(const float* values, float total, float* out, int64_t size) {
 }
 
 template <KV K>
-static void attend_rows(const AttentionTask& task, int64_t first, int64_t last, Queries& q, Chunk& chunk) {
+static void attend_rows(const AttentionTask& task, const AttentionRow* rows, int64_t count, Queries& q,
+                        Chunk& chunk) {
   using R = Reader<K>;
   const Pages& pages = task.pages;
   const int64_t size = pages.size, steps = pages.padded / R::DIMS;
   const int64_t group = task.q_heads / pages.heads, first_head = task.head * group;
   const int64_t state = size + STATE;
-  q.count = (last - first) * group;
+  q.count = count * group;
   q.width = pages.padded;
+  int64_t end = 0;
   const auto each = [&](auto body) {
-    for (int64_t m = first; m < last; m++)
-      for (int64_t g = 0; g < group; g++) body((m - first) * group + g, m, first_head + g);
+    for (int64_t m = 0; m < count; m++)
+      for (int64_t g = 0; g < group; g++) body(m * group + g, rows[m], first_head + g);
   };
-  each([&](int64_t n, int64_t m, int64_t head) {
+  each([&](int64_t n, const AttentionRow& at, int64_t head) {
     float scaled[MOST_HEAD] = {};
-    const float* from = task.q.data + m * task.q.stride + head * size;
+    const float* from = task.q.data + at.row * task.q.stride + head * size;
     for (int64_t i = 0; i < size; i++) scaled[i] = from[i] * task.scale;
     for (int64_t s = 0; s < steps; s++) q.encoded(n)[s] = R::encode(scaled, s);
-    q.seen_to[n] = task.position + (m - task.first) + 1;
+    q.seen_to[n] = at.seen;
+    end = at.seen > end ? at.seen : end;
     q.seen_from[n] = task.window > 0 && q.seen_to[n] > task.window ? q.seen_to[n] - task.window : 0;
     q.all_total[n] = 0;
   });
-  const int64_t end = q.seen_to[q.count - 1];
   for (int64_t c = task.first_chunk; c < task.last_chunk && c * CHUNK < end; c++) {
     const int64_t start = c * CHUNK;
     find_chunk<K>(task, start, end - start < CHUNK ? end - start : CHUNK, chunk);
@@ -325,22 +328,22 @@ static void attend_rows(const AttentionTask& task, int64_t first, int64_t last, 
     in_groups(q.count, [&](auto n, int64_t at) {
       gather_values<K, decltype(n)::value>(q, at, chunk, pages.padded);
     });
-    each([&](int64_t n, int64_t m, int64_t head) {
-      if (!task.partial) {
+    each([&](int64_t n, const AttentionRow& at, int64_t head) {
+      if (at.slot < 0) {
         merge_state(q.all_highest[n], q.all_total[n], q.all_values(n), q.highest[n], q.total[n],
                     q.values(n), size);
         return;
       }
-      float* to = task.partial + ((c * task.partial_rows + m - task.first) * task.q_heads + head) * state;
+      float* to = task.partial + ((c * task.slots + at.slot) * task.q_heads + head) * state;
       std::memcpy(to, q.values(n), size_t(size) * 4);
       to[size] = q.highest[n];
       to[size + 1] = q.total[n];
     });
   }
-  if (!task.partial)
-    each([&](int64_t n, int64_t m, int64_t head) {
-      finish(q.all_values(n), q.all_total[n], task.out.data + m * task.out.stride + head * size, size);
-    });
+  each([&](int64_t n, const AttentionRow& at, int64_t head) {
+    if (at.slot < 0)
+      finish(q.all_values(n), q.all_total[n], task.out.data + at.row * task.out.stride + head * size, size);
+  });
 }
 
 static void attention(const AttentionTask& task) {
@@ -349,13 +352,13 @@ static void attention(const AttentionTask& task) {
   Queries& queries = opaque(thread_queries);
   Chunk& chunk = opaque(thread_chunk);
   const int64_t group = task.q_heads / task.pages.heads;
-  const int64_t rows = group < 16 ? 16 / group : 1;
-  for (int64_t m = task.first; m < task.last; m += rows) {
-    const int64_t last = m + rows < task.last ? m + rows : task.last;
+  const int64_t most = group < 16 ? 16 / group : 1;
+  for (int64_t m = 0; m < task.count; m += most) {
+    const int64_t count = m + most < task.count ? most : task.count - m;
     switch (task.pages.kind) {
-      case KV::BF16: attend_rows<KV::BF16>(task, m, last, queries, chunk); break;
-      case KV::F32: attend_rows<KV::F32>(task, m, last, queries, chunk); break;
-      case KV::I8: attend_rows<KV::I8>(task, m, last, queries, chunk); break;
+      case KV::BF16: attend_rows<KV::BF16>(task, task.rows + m, count, queries, chunk); break;
+      case KV::F32: attend_rows<KV::F32>(task, task.rows + m, count, queries, chunk); break;
+      case KV::I8: attend_rows<KV::I8>(task, task.rows + m, count, queries, chunk); break;
     }
   }
 }
@@ -367,7 +370,7 @@ static void merge(const MergeTask& task) {
     float highest = 0, total = 0;
     for (int64_t c = task.first_chunk; c < task.last_chunk; c++) {
       const float* from =
-          task.partial + ((c * task.partial_rows + task.row) * task.q_heads + h) * state;
+          task.partial + ((c * task.slots + task.slot) * task.q_heads + h) * state;
       merge_state(highest, total, values, from[size], from[size + 1], from, size);
     }
     finish(values, total, task.out + h * size, size);

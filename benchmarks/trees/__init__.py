@@ -1,0 +1,1 @@
+"""Prefix caches with one interface, for ``radix_tree.py``."""
