@@ -30,6 +30,7 @@ EXACT = {"ops": "reference", "dtype": "float32"}
 MODES: dict[str, dict[str, Any]] = {
     "default: int8 activations, bf16 KV": {},
     "int8 activations, float32 KV": {"kv_dtype": "float32"},
+    "w8a8: int8 weights by row, int8 activations": {"quantization": "w8a8"},
     "int8 activations, int8 KV": {"kv_dtype": "int8"},
     "float32 activations, bf16 KV": {"cpu_activations": "float32"},
     "float32 activations, int8 KV": {"cpu_activations": "float32", "kv_dtype": "int8"},

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from trees.tree import PAGE, Tokens
-
 from phloem.radix_cache import PagePool, RadixCache
+from trees.tree import PAGE, Tokens
 
 
 class Phloem:

@@ -1,10 +1,39 @@
-"""SGLang 0.5's radix tree, from ``pip install --no-deps sglang==0.5.3`` (its Python alone)."""
+"""SGLang's radix tree, from ``pip install --no-deps sglang==0.5.3``: its Python alone.
+
+The package imports most of what it needs on a GPU when it is itself imported, and the tree names
+the classes of its pools in annotations. Neither is needed to run the tree, so the package stays
+unexecuted and empty modules stand in for the pools'.
+
+Raises, when imported:
+    ImportError: sglang is not installed.
+"""
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
+from types import ModuleType
+
 import torch
-from sglang.srt.mem_cache.radix_cache import RadixCache, RadixKey
+
 from trees.tree import PAGE, Tokens
+
+
+def stand_in(name: str, *classes: str) -> ModuleType:
+    module = sys.modules[name] = ModuleType(name)
+    for each in classes:
+        setattr(module, each, object)
+    return module
+
+
+spec = find_spec("sglang")
+if spec is None or spec.submodule_search_locations is None:
+    raise ImportError("sglang is not installed")
+stand_in("sglang").__path__ = list(spec.submodule_search_locations)
+stand_in("sglang.srt.mem_cache.allocator", "BaseTokenToKVPoolAllocator")
+stand_in("sglang.srt.mem_cache.memory_pool", "ReqToTokenPool")
+
+from sglang.srt.mem_cache.radix_cache import RadixCache, RadixKey  # noqa: E402
 
 
 class Allocator:
