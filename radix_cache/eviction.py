@@ -2,6 +2,10 @@
 
 A policy is a function from a node to a sort key: the leaf with the least key is evicted first.
 A leaf's key may grow as the leaf is used, but never shrink.
+
+Hits are counted where an inserted sequence leaves what was in the tree, not where a query looks:
+schedulers look again and again at what waits. So a node on the way of many sequences may have few
+hits, but it goes after all that is below it in any case.
 """
 
 from __future__ import annotations
@@ -15,13 +19,67 @@ from phloem.radix_cache.node import Node
 Key = tuple[float, ...]
 Policy = Callable[[Node], Key]
 
+REUSED = 2
+"""Hits that tell lasting use: a branch, or another turn of a conversation, makes one."""
+
+ATTENTION_DEPTH = 32768
+"""Position in tokens at which attention costs a token as much as everything else does: in models
+of 8 billion parameters (parameters over twice the layers times the width); 4,000 in small ones."""
+
 
 def lru(node: Node) -> Key:
     """Least recently used."""
     return (node.last_access,)
 
 
-POLICIES: dict[str, Policy] = {"lru": lru}
+def fifo(node: Node) -> Key:
+    """First in, first out.
+
+    Hardly other than lru: what was added last to a run is as young as the run's last use, and a
+    run goes after all that was added to it.
+    """
+    return (node.created,)
+
+
+def lfu(node: Node) -> Key:
+    """Least frequently used, of these the least recently used."""
+    return (node.hits, node.last_access)
+
+
+def slru(node: Node) -> Key:
+    """Least recently used, of what was not used for long before what was.
+
+    The segments of Karedla et al. (1994), without a bound on the protected one: falling back
+    from it would be a shrinking key.
+    """
+    return (node.hits >= REUSED, node.last_access)
+
+
+def priority(node: Node) -> Key:
+    """Lowest priority, of these the least recently used."""
+    return (node.priority, node.last_access)
+
+
+def cost(node: Node) -> Key:
+    """Least recomputation per byte, times hits, on top of the age at the last use.
+
+    Greedy-dual-size-frequency (Cherkasova, 1998), with the cache's turnovers as its inflation:
+    each hit is worth a further turnover, so former popularity wears off. Pages are equal in
+    bytes; computing a page's tokens costs more the further back they are, as each attends to all
+    before it.
+    """
+    recomputation = 1 + node.depth / ATTENTION_DEPTH
+    return (node.age + max(node.hits, 1) * recomputation, node.last_access)
+
+
+POLICIES: dict[str, Policy] = {
+    "lru": lru,
+    "lfu": lfu,
+    "slru": slru,
+    "fifo": fifo,
+    "priority": priority,
+    "cost": cost,
+}
 
 
 def find_policy(name: str) -> Policy:

@@ -75,6 +75,13 @@ class Node:
         parent: None for a root and for a node that is no longer in the tree.
         locks: users of this node or of any node below.
         last_access: time at which a match or an insertion last went through.
+        age: of the cache at that time, in turnovers: evicted pages over all pages.
+        created: time at which the run was added.
+        hits: in how many turnovers a sequence that was inserted went on from the run's end; one
+            more where a run was split, for the lower part.
+        counted: the age at which ``hits`` grew last, or the run was added.
+        priority: the highest of a sequence that was inserted through here.
+        depth: tokens from the root to the run's end.
     """
 
     namespace: str
@@ -83,6 +90,12 @@ class Node:
     parent: Node | None
     locks: int = 0
     last_access: float = 0.0
+    age: float = 0.0
+    created: float = 0.0
+    hits: int = 0
+    counted: float = 0.0
+    priority: int = 0
+    depth: int = 0
     children: Children = field(default_factory=Children)
 
     @classmethod
@@ -92,6 +105,16 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<Node of {self.namespace!r}: {len(self.pages)} pages, {self.locks} locks>"
+
+    def count_use(self) -> None:
+        """Count a sequence that goes on from the run's end.
+
+        What comes within a turnover of the last one tells nothing new: an unused run stays as
+        long (the correlated references of O'Neil et al., 1993).
+        """
+        if self.age >= self.counted + 1:
+            self.hits += 1
+            self.counted = self.age
 
     @property
     def tokens(self) -> Tokens:

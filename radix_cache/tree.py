@@ -14,6 +14,7 @@ import numpy as np
 from phloem.radix_cache.errors import InvariantError
 from phloem.radix_cache.eviction import LeafHeap, find_policy
 from phloem.radix_cache.invariants import check_accounts, check_leaves, check_structure
+from phloem.radix_cache.listener import Listener
 from phloem.radix_cache.node import NO_PAGES, Node
 from phloem.radix_cache.page_pool import PagePool, Pages
 from phloem.radix_cache.results import Insert, Match, Partial
@@ -31,6 +32,7 @@ class RadixCache:
         evictable: pages in the tree under no lock.
         protected: pages in the tree under a lock.
         evicted_pages: pages that evictions have freed so far.
+        listeners: told what comes in and goes out.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class RadixCache:
         self.evictable = 0
         self.protected = 0
         self.evicted_pages = 0
+        self.listeners: list[Listener] = []
         self._pool = pool
         self._page_bytes = pool.page_size * TOKEN_BYTES
         self._leaves = LeafHeap(find_policy(policy))
@@ -68,11 +71,12 @@ class RadixCache:
         partial = self._partial(node, query, length)
         return Match(length // TOKEN_BYTES, pages, node, partial)
 
-    def insert(self, namespace: str, tokens: Tokens, pages: Pages) -> Insert:
+    def insert(self, namespace: str, tokens: Tokens, pages: Pages, priority: int = 0) -> Insert:
         """Add ``tokens``, int32 [n], whose KV is in ``pages``, int32 [n / page_size].
 
         The tree takes its own references to the pages of tokens that it did not have. Where it
         had them it keeps its own pages: a caller goes over to those before it releases its own.
+        ``priority`` is that of the sequence, for the policy of this name.
 
         Raises:
             ValueError: ``tokens`` do not fill ``pages`` exactly.
@@ -85,12 +89,19 @@ class RadixCache:
                 f"{len(tokens)} tokens"
             )
         node, known, found = self._descend(self._root(namespace), query)
+        node.count_use()
         if known < len(query):
             fresh = np.array(pages[len(found) :], dtype=np.int32)
             self._pool.retain(fresh)
             node = self._grow(node, query[known:], fresh)
             found = np.concatenate([found, fresh])
-        return Insert(known // TOKEN_BYTES, found, node)
+        if priority > node.priority:
+            raise_priority(node, priority)
+        insert = Insert(known // TOKEN_BYTES, found, node)
+        if known < len(query):
+            for listener in self.listeners:
+                listener.inserted(namespace, tokens, insert)
+        return insert
 
     def lock(self, node: Node) -> None:
         """Protect the path from ``node`` to the root, once more.
@@ -130,6 +141,9 @@ class RadixCache:
         """
         freed = 0
         while freed < n and (victims := self._remove_leaves(n - freed)):
+            for listener in self.listeners:
+                for run in victims:
+                    listener.evicted(run)
             freed += self._pool.release(np.concatenate(victims))
         self.evicted_pages += freed
         return freed
@@ -145,6 +159,8 @@ class RadixCache:
         self._roots.clear()
         self._leaves.clear()
         self.evictable = 0
+        for listener in self.listeners:
+            listener.cleared()
         return True
 
     def walk(self) -> Iterator[Node]:
@@ -177,12 +193,15 @@ class RadixCache:
         Returns the last node, the length followed in bytes, and the pages on the way.
         """
         node.last_access = now = self._clock()
+        node.age = age = self.evicted_pages / self._pool.total
         at, pages = 0, [NO_PAGES]
         while (child := node.children.get(query[at : at + self._page_bytes])) is not None:
             if not query.startswith(child.run, at):
                 shared = shared_tokens(child.run, query, at) // self._pool.page_size
                 child = self._split(child, shared)
+                child.hits += 1  # whoever added the lower part went on from here
             child.last_access = now
+            child.age = age
             at += len(child.run)
             pages.append(child.pages)
             node = child
@@ -208,6 +227,12 @@ class RadixCache:
             node.parent,
             node.locks,
             node.last_access,
+            node.age,
+            node.created,
+            node.hits,
+            node.counted,
+            node.priority,
+            node.depth - (len(node.run) - cut) // TOKEN_BYTES,
         )
         node.parent.children.add(self._first_page(upper), upper)
         node.run, node.pages, node.parent = node.run[cut:], node.pages[pages:].copy(), upper
@@ -216,7 +241,17 @@ class RadixCache:
 
     def _grow(self, parent: Node, run: bytes, pages: Pages) -> Node:
         """Add a leaf, unlocked and as recently used as its parent."""
-        leaf = Node(parent.namespace, run, pages, parent, last_access=parent.last_access)
+        leaf = Node(
+            parent.namespace,
+            run,
+            pages,
+            parent,
+            last_access=parent.last_access,
+            age=parent.age,
+            counted=parent.age,
+            created=parent.last_access,
+            depth=parent.depth + len(run) // TOKEN_BYTES,
+        )
         parent.children.add(self._first_page(leaf), leaf)
         if parent.is_root:
             self._roots[parent.namespace] = parent
@@ -256,3 +291,9 @@ def path(node: Node) -> Iterator[Node]:
     while step is not None:
         yield step
         step = step.parent
+
+
+def raise_priority(node: Node, priority: int) -> None:
+    """Nodes above are worth as much as what they lead to."""
+    for step in path(node):
+        step.priority = max(step.priority, priority)

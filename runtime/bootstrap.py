@@ -15,7 +15,8 @@ from phloem.constrained import GrammarCompiler, Vocabulary
 from phloem.kernels.native.kv import MOST_HEAD
 from phloem.kernels.ops import Ops
 from phloem.kernels.registry import load_ops, native_runs
-from phloem.radix_cache import KVPool, PagePool, RadixCache
+from phloem.radix_cache import KVPool
+from phloem.runtime.cache_setup import make_kv_events, make_memory
 from phloem.runtime.config import EngineConfig
 from phloem.runtime.engine import EngineCore
 from phloem.runtime.errors import ModelError
@@ -27,7 +28,7 @@ from phloem.runtime.loading.source import WeightSource, load_source
 from phloem.runtime.models import Model, load_model
 from phloem.runtime.models.families import is_known, parse_config
 from phloem.runtime.protocol import ModelInfo
-from phloem.runtime.scheduling.memory import SequenceMemory
+from phloem.runtime.scheduling.deadlines import Deadlines
 from phloem.runtime.scheduling.scheduler import Limits, Scheduler
 from phloem.runtime.store import resolve
 from phloem.runtime.text import Tokenizer, load_tokenizer
@@ -85,11 +86,14 @@ def assemble(loaded: LoadedModel, config: EngineConfig) -> LoadedEngine:
     kv = make_kv_pool(config, model, loaded.ops)
     info = describe(config, loaded, kv)
     grammars = GrammarCompiler(vocabulary(tokenizer, model.config.vocab_size))
+    memory = make_memory(config, loaded.path, loaded.ops, kv)
     core = EngineCore(
         Intake(tokenizer, grammars, info, random.Random(config.random_seed)),
-        make_scheduler(config, kv),
+        Scheduler(memory, limits(config, kv)),
         Executor(model, loaded.ops, kv),
         Generation(info.eos_token_ids, config.jump_forward),
+        Deadlines(config.queue_timeout),
+        make_kv_events(config, memory),
         check_invariants=config.check_invariants,
     )
     return LoadedEngine(core, info, tokenizer)
@@ -220,14 +224,11 @@ def vocabulary(tokenizer: Tokenizer, size: int) -> Vocabulary:
     )
 
 
-def make_scheduler(config: EngineConfig, kv: KVPool) -> Scheduler:
-    pool = PagePool(kv.num_pages, config.page_size)
-    tree = RadixCache(pool) if config.prefix_cache else None
+def limits(config: EngineConfig, kv: KVPool) -> Limits:
     default = GPU_STEP_TOKENS if kv.device.type == "cuda" else CPU_STEP_TOKENS
-    limits = Limits(
+    return Limits(
         step_tokens=config.step_tokens or default,
         max_running=config.max_running,
         policy=config.schedule_policy,
         max_wait=config.max_wait,
     )
-    return Scheduler(SequenceMemory(pool, tree), limits)

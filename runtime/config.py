@@ -9,8 +9,10 @@ from msgspec import Meta
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
 
-Policy = Literal["fcfs", "lpm"]
+Policy = Literal["fcfs", "lpm", "dfs-weight", "priority", "shortest-prefill-first"]
+Eviction = Literal["lru", "lfu", "slru", "fifo", "priority", "cost"]
 Positive = Annotated[int, Meta(ge=1)]
+Bytes = Annotated[int, Meta(ge=0)]
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,12 +66,51 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Meta(gt=0, le=0.95, description="share of free memory for the KV cache without kv_tokens"),
     ] = 0.25
     prefix_cache: Annotated[bool, Meta(description="share prefixes between requests")] = True
+    eviction_policy: Annotated[
+        Eviction,
+        Meta(
+            description="which cached pages go first: least recently used, least frequently used, "
+            "used once only, oldest, of lowest priority, or cheapest to recompute"
+        ),
+    ] = "lru"
+    host_cache_bytes: Annotated[
+        Bytes, Meta(description="host memory for pages that the KV cache has no room for")
+    ] = 0
+    disk_cache: Annotated[
+        str | None, Meta(description="folder for pages that survive a restart; may be shared")
+    ] = None
+    disk_cache_bytes: Annotated[
+        Bytes, Meta(description="size of that folder, of which the oldest pages are removed")
+    ] = 4 << 30
+    disk_write: Annotated[
+        Literal["through", "back"],
+        Meta(
+            description="write a page when it is computed, or when memory has no room for it any "
+            "more and at the end"
+        ),
+    ] = "through"
+    kv_events: Annotated[
+        str | None,
+        Meta(description="address to publish what is cached on, such as tcp://127.0.0.1:5557"),
+    ] = None
+    kv_events_replay: Annotated[
+        str | None, Meta(description="address where past events can be had again")
+    ] = None
     schedule_policy: Annotated[
-        Policy, Meta(description="order of waiting requests: arrival, or longest cached prefix")
+        Policy,
+        Meta(
+            description="order of waiting requests: arrival, longest cached prefix, subtrees of "
+            "the cache one after the other, priority (which also preempts), or fewest tokens to "
+            "compute"
+        ),
     ] = "lpm"
     max_wait: Annotated[
         float, Meta(ge=0, description="seconds after which a request is overtaken by none")
     ] = 5.0
+    queue_timeout: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="seconds after which a request that could not start is refused"),
+    ] = None
     step_tokens: Annotated[
         Positive | None, Meta(description="tokens computed per step, prefill and decode together")
     ] = None

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from phloem.kernels.ops import NO_TOKEN
 from phloem.runtime.counters import Counters
-from phloem.runtime.errors import PhloemError
+from phloem.runtime.errors import PhloemError, RequestError
 from phloem.runtime.executor import Executor
 from phloem.runtime.generation import Generation, News, fail
 from phloem.runtime.intake import Intake
+from phloem.runtime.kv_events import KVEvents
 from phloem.runtime.masks import fill_masks
 from phloem.runtime.plan import StepResult
 from phloem.runtime.protocol import Delta, EngineStats, Finish, GenerateRequest
 from phloem.runtime.sampling.planner import PlannedStep, plan_step
 from phloem.runtime.sampling.scores import output_logprob, prompt_logprobs
+from phloem.runtime.scheduling.deadlines import Deadlines
 from phloem.runtime.scheduling.scheduler import Scheduler, Span
 from phloem.runtime.scheduling.sequence import Sequence
 
@@ -35,14 +37,20 @@ class EngineCore:
         scheduler: Scheduler,
         executor: Executor,
         generation: Generation,
+        deadlines: Deadlines,
+        kv_events: KVEvents | None = None,
         *,
         check_invariants: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.intake = intake
         self.scheduler = scheduler
         self.executor = executor
         self.generation = generation
+        self.deadlines = deadlines
+        self.kv_events = kv_events
         self.check_invariants = check_invariants
+        self.clock = clock
         self.counters = Counters()
         self._requests: dict[str, list[Sequence]] = {}
         self._news: dict[Sequence, News] = {}
@@ -62,40 +70,53 @@ class EngineCore:
         """Take a valid request with an ``rid`` that is not in use."""
         if request.rid in self._requests:
             raise PhloemError(f"rid {request.rid!r} is in use")
-        first = self.intake.sequences(request)
+        first = self.intake.sequences(request, self.clock())
+        self.scheduler.memory.prefetch(first)
         if request.sampling.constraint is None:
             self.scheduler.add(first)
         else:
             self.intake.compile(first)
         self._requests[request.rid] = [first, *first.siblings]
+        self.deadlines.add(request, first.arrival)
         self.counters.prompt_tokens += first.prompt_length
 
     def abort(self, rid: str) -> bool:
         """End a request; the next step reports it. False if it is not known."""
-        sequences = self._requests.get(rid, [])
-        self.intake.compiling.pop(rid, None)
-        for seq in sequences:
-            self._end(seq, Finish(reason="abort"))
-        return bool(sequences)
+        known = rid in self._requests
+        self._end_request(rid, Finish(reason="abort"))
+        return known
 
     def flush_cache(self) -> bool:
         """Empty the prefix cache; False, and nothing done, while requests run."""
-        tree = self.scheduler.memory.tree
-        return not self._requests and (tree is None or tree.reset())
+        emptied = not self._requests and self.scheduler.memory.flush()
+        if self.kv_events is not None:
+            self.kv_events.publish()
+        return emptied
+
+    def close(self) -> None:
+        """End for good: what lower tiers of the cache are to keep is written."""
+        self.scheduler.memory.close()
+        if self.kv_events is not None:
+            self.kv_events.close()
 
     def step(self) -> list[Delta]:
         """Do one step; the news that are due, of the sequences that it touched."""
-        started = time.monotonic()
+        started = self.clock()
         self._take_compiled()
+        for rid, error in self.deadlines.passed(started).items():
+            self._end_request(rid, Finish(reason="error", error=error))
         schedule = self.scheduler.schedule(started)
         self.counters.retracted += schedule.retracted
         for seq in schedule.starved:
-            self._fail(seq, PhloemError("the KV cache has no room for this request"))
+            self._fail_request(seq, no_room(seq, self.scheduler.memory.capacity), status=400)
         if schedule.spans:
             self._run(schedule.spans)
+            self.scheduler.memory.step_done()
             self.counters.steps += 1
-            self.counters.step_seconds += time.monotonic() - started
+            self.counters.step_seconds += self.clock() - started
         deltas = self._collect()
+        if self.kv_events is not None:
+            self.kv_events.publish()
         if self.check_invariants:
             self.scheduler.memory.check(self.scheduler.running)
         return deltas
@@ -163,6 +184,7 @@ class EngineCore:
             if seq.computed == seq.cached_tokens and seq.retractions == 0:
                 self.counters.cached_tokens += seq.cached_tokens
             reaches_end = span.reaches_end
+            self.deadlines.started(seq.request.rid)
             seq.computed += span.count
             self.counters.computed_tokens += span.count
             if was_prefilling:
@@ -225,10 +247,16 @@ class EngineCore:
             fail(seq, error, status)
             self._close(seq)
 
-    def _fail_request(self, seq: Sequence, error: Exception) -> None:
+    def _fail_request(self, seq: Sequence, error: Exception, *, status: int = 500) -> None:
         """The sequence, and the siblings that would have forked from it."""
         for each in (seq, *seq.siblings):
-            self._fail(each, error)
+            self._fail(each, error, status=status)
+
+    def _end_request(self, rid: str, finish: Finish) -> None:
+        """All that is left of a request, wherever it is; nothing if it is not known."""
+        self.intake.compiling.pop(rid, None)
+        for seq in self._requests.get(rid, ()):
+            self._end(seq, finish)
 
     def _close(self, seq: Sequence) -> None:
         """Release a finished sequence; its last news go out with this step."""
@@ -253,3 +281,13 @@ class EngineCore:
         remaining.remove(seq)
         if not remaining:
             del self._requests[seq.request.rid]
+            self.deadlines.remove(seq.request.rid)
+
+
+def no_room(seq: Sequence, capacity: int) -> RequestError:
+    return RequestError(
+        f"the request needs {len(seq.tokens)} tokens of KV cache, more than the whole cache of "
+        f"{capacity} tokens can give it",
+        param="input_ids",
+        code="context_length_exceeded",
+    )

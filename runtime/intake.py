@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -28,12 +27,14 @@ class Intake:
     random: random.Random
     compiling: dict[str, tuple[Sequence, Future[Grammar]]] = field(default_factory=dict)
 
-    def sequences(self, request: GenerateRequest) -> Sequence:
-        """The first of the request's ``n`` sequences; the others are its siblings."""
+    def sequences(self, request: GenerateRequest, arrival: float) -> Sequence:
+        """The first of the ``n`` sequences of a request that came at ``arrival`` (seconds).
+
+        The others are its siblings.
+        """
         seed = request.sampling.seed
         if seed is None:
             seed = self.random.randrange(SEED_RANGE)
-        arrival = time.monotonic()
         first, *others = (
             self._sequence(request, index, seed, arrival) for index in range(request.sampling.n)
         )

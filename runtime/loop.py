@@ -45,6 +45,7 @@ def run(core: EngineCore, link: Link) -> None:
     while True:
         for command in link.receive(patience(core)):
             if isinstance(command, Shutdown):
+                core.close()
                 return
             obey(core, command, link)
         deltas = core.step()

@@ -66,6 +66,7 @@ class GenerateRequest(Struct, frozen=True, kw_only=True):
     means output tokens only. ``top_logprobs``: how many alternatives to report beside each.
     Requests share cached prefixes only if ``cache_salt`` and ``extra_key`` are equal.
     ``priority``: larger is served first under the priority policy.
+    ``deadline``: seconds from arrival after which the request is ended with an error (504).
     ``program``: id of the DSL program that this call belongs to.
     ``stream``: whether each step's news are wanted; without it they come with the first token and
     with the end, which leaves more of the processor to the model.
@@ -81,6 +82,7 @@ class GenerateRequest(Struct, frozen=True, kw_only=True):
     cache_salt: str = ""
     extra_key: str = ""
     priority: int = 0
+    deadline: float | None = None
     program: str = ""
     stream: bool = True
 

@@ -44,7 +44,7 @@ class Bound:
     def __str__(self) -> str:
         kind = "an integer" if self.integer else "a number"
         if self.high == math.inf:
-            return f"{kind} of at least {self.low:g}"
+            return f"{kind} {'above' if self.above_low else 'of at least'} {self.low:g}"
         low, high = (f"{end:g}" if abs(end) < 1e6 else str(end) for end in (self.low, self.high))
         return f"{kind} in {'(' if self.above_low else '['}{low}, {high}]"
 
@@ -65,6 +65,7 @@ SAMPLING_BOUNDS: Mapping[str, Bound] = {
 REQUEST_BOUNDS: Mapping[str, Bound] = {
     "top_logprobs": Bound(0, 20, integer=True),
     "priority": Bound(-INT32 - 1, INT32, integer=True),
+    "deadline": Bound(0, above_low=True),
 }
 
 

@@ -106,7 +106,7 @@ class ScoreRows:
         seq = span.seq
         wanted = seq.request.logprob_start
         assert wanted is not None
-        start = max(seq.computed + 1, wanted)
+        start = max(seq.computed + 1, wanted + len(seq.prompt_logprobs))
         stop = min(seq.computed + span.count + 1, seq.prompt_length)
         first = len(self._rows)
         for position in range(start, stop):

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phloem.radix_cache import InvariantError, Match, PagePool, RadixCache
-from phloem.runtime.scheduling.sequence import Sequence
+from phloem.radix_cache import InvariantError, Match, Node, PagePool, RadixCache
+from phloem.radix_cache.tiers import Tiers
+from phloem.runtime.scheduling.sequence import Seen, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +37,29 @@ class PageUsage:
 
 
 class SequenceMemory:
-    """Pages for sequences, from a pool with (or without) a radix tree over it."""
+    """Pages for sequences, from a pool with (or without) a radix tree over it, and tiers below.
 
-    def __init__(self, pool: PagePool, tree: RadixCache | None) -> None:
+    With tiers, a page that a planned copy reads is held until ``step_done``: it could otherwise be
+    evicted and overwritten by what the tiers load, which does not wait for the step.
+    """
+
+    def __init__(self, pool: PagePool, tree: RadixCache | None, tiers: Tiers | None = None) -> None:
         self.pool = pool
         self.tree = tree
+        self.tiers = tiers
+        self._copied: list[int] = []
         self.page_size = pool.page_size
+        self._changes = 0  # of what is in the tree
 
     @property
     def available(self) -> int:
         """Pages that a sequence could be given now."""
         return self.pool.free + (self.tree.evictable if self.tree else 0)
+
+    @property
+    def capacity(self) -> int:
+        """Tokens that the whole pool can hold."""
+        return self.pool.total * self.page_size
 
     def pages_for(self, tokens: int) -> int:
         return -(-tokens // self.page_size)
@@ -57,20 +70,41 @@ class SequenceMemory:
             return None
         return self.tree.match(seq.namespace, seq.tokens.view()[: seq.reusable])
 
-    def cached_length(self, seq: Sequence) -> int:
-        """How many tokens of a waiting sequence the tree would spare."""
+    def cached(self, seq: Sequence) -> Seen:
+        """What the tree holds of a waiting sequence, looked up once for each state of the tree."""
+        if seq.seen is None or seq.seen.state != self._changes:
+            seq.seen = self._look_up(seq)
+        return seq.seen
+
+    def _look_up(self, seq: Sequence) -> Seen:
         match = self.match(seq)
         if match is None:
-            return 0
-        return match.length + (match.partial.tokens if match.partial else 0)
+            return Seen(self._changes, 0, None)
+        partial = match.partial.tokens if match.partial else 0
+        return Seen(self._changes, match.length + partial, match.node)
 
-    def attach(self, seq: Sequence) -> None:
-        """Begin to run: take the cached prefix, if any, as the head of the page table."""
+    def cached_length(self, seq: Sequence) -> int:
+        """How many tokens of a waiting sequence the tree would spare."""
+        return self.cached(seq).tokens
+
+    def prefetch(self, seq: Sequence) -> None:
+        """Let lower tiers prepare for the time when the sequence is attached."""
+        if self.tiers is not None:
+            self.tiers.prefetch(seq.namespace, seq.tokens.view()[: seq.reusable])
+
+    def attach(self, seq: Sequence) -> bool:
+        """Begin to run: take the cached prefix, if any, as the head of the page table.
+
+        False, and nothing taken, while lower tiers have more of it than was loaded at once.
+        """
+        if self.tiers is not None:
+            self._changes += 1  # it may load something
+            if not self.tiers.restore(seq.namespace, seq.tokens.view()[: seq.reusable]):
+                return False
         match = self.match(seq)
         if match is not None:
             self._take_match(seq, match)
-        if seq.cached_tokens is None:
-            seq.cached_tokens = seq.computed
+        return True
 
     def _take_match(self, seq: Sequence, match: Match) -> None:
         assert self.tree is not None
@@ -109,20 +143,28 @@ class SequenceMemory:
         if seq.computed % self.page_size == 0:
             return False
         page = seq.pages.view()[seq.computed // self.page_size]
-        return self.pool.refcount(int(page)) > 1
+        return self.pool.refcount(int(page)) - self._copied.count(int(page)) > 1
 
     def _replace_last(self, seq: Sequence, fresh: int) -> PageCopy:
         table = seq.pages.view()
         at = seq.computed // self.page_size
         shared = int(table[at])
         table[at] = fresh
-        self.pool.release(np.array([shared], dtype=np.int32))
+        self._copied.append(shared)  # with the sequence's reference
+        if self.tiers is None:
+            self.step_done()
         return PageCopy(shared, fresh)
+
+    def step_done(self) -> None:
+        """The planned copies were made, or will never be."""
+        self.pool.release(np.array(self._copied, dtype=np.int32))
+        self._copied.clear()
 
     def _make_free(self, wanted: int) -> bool:
         missing = wanted - self.pool.free
         if missing > 0 and self.tree is not None:
             self.tree.evict(missing)
+            self._changes += 1
         return self.pool.free >= wanted
 
     def checkpoint(self, seq: Sequence) -> None:
@@ -136,7 +178,8 @@ class SequenceMemory:
             return
         own = seq.pages.view()[:full]
         tokens = seq.tokens.view()[: full * self.page_size]
-        inserted = self.tree.insert(seq.namespace, tokens, own)
+        inserted = self.tree.insert(seq.namespace, tokens, own, seq.request.priority)
+        self._changes += 1
         self.tree.lock(inserted.node)
         if seq.node is not None:
             self.tree.unlock(seq.node)
@@ -168,8 +211,24 @@ class SequenceMemory:
         self.pool.release(seq.pages.view())
         seq.pages.truncate(0)
         seq.node = None
+        seq.seen = None
         seq.shared_pages = 0
         seq.computed = 0
+
+    def own_tokens(self, seq: Sequence) -> int:
+        """Computed tokens of a running sequence that no other one holds: lost if it has to stop."""
+        if seq.node is None:
+            return seq.computed
+        return seq.computed - self.page_size * held_pages(seq.node, users=2)
+
+    def flush(self) -> bool:
+        """Empty the tree, and what this process alone holds below; False if a page is in use."""
+        return self.tree is None or self.tree.reset()
+
+    def close(self) -> None:
+        """Let lower tiers keep what the tree holds, before the process ends."""
+        if self.tiers is not None:
+            self.tiers.close()
 
     def usage(self) -> PageUsage:
         """Where the pages are now."""
@@ -198,3 +257,12 @@ class SequenceMemory:
             raise InvariantError(
                 f"{self.pool.free} free + {len(held)} private pages != {self.pool.total}"
             )
+
+
+def held_pages(node: Node, users: int) -> int:
+    """Pages on the path from the root to ``node`` that at least so many running sequences use."""
+    count, step = 0, node
+    while step.parent is not None:
+        count += len(step.pages) if step.locks >= users else 0
+        step = step.parent
+    return count

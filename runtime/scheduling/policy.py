@@ -1,46 +1,61 @@
-"""The order in which waiting sequences are admitted: pure functions over plain data.
+"""In which order waiting sequences start: what each policy means, as functions over plain data.
 
-No request waits without bound: whoever has waited ``max_wait`` seconds goes before everyone that
-came later, whatever the policy, so it is overtaken only by requests that aged before it.
+The queue adds ageing to all of them (see queue.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from phloem.runtime.config import Policy
+from phloem.runtime.scheduling.memory import SequenceMemory
 from phloem.runtime.scheduling.sequence import Sequence
+from phloem.runtime.scheduling.subtrees import by_subtree
 
-LPM_WINDOW = 128
-"""Matching costs time per waiting sequence; past this many, later arrivals keep their order."""
-
-
-def by_arrival(waiting: Iterable[Sequence]) -> list[Sequence]:
-    """First come, first served, larger ``priority`` first."""
-    return sorted(waiting, key=lambda seq: (-seq.request.priority, seq.arrival))
+Rank = Callable[[SequenceMemory, Sequence], float]
+Arrange = Callable[[SequenceMemory, Iterable[Sequence]], list[Sequence]]
 
 
-def by_cached_prefix(
-    waiting: Iterable[Sequence], cached_length: Callable[[Sequence], int]
-) -> list[Sequence]:
-    """Longest cached prefix first (SGLang's lpm), so that hot prefixes are used while cached."""
-    queue = by_arrival(waiting)
-    head, tail = queue[:LPM_WINDOW], queue[LPM_WINDOW:]
-    head.sort(key=lambda seq: (-seq.request.priority, -cached_length(seq), seq.arrival))
-    return head + tail
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A policy.
+
+    Attributes:
+        rank: the least goes first, and of equal ones who has waited longest.
+        measured: whether ranks change with the tree while sequences wait.
+        arrange: another order of sequences that the rank has chosen, if there is one.
+        preempts: whether larger ``priority`` takes the place of a smaller one that runs.
+    """
+
+    rank: Rank
+    measured: bool = False
+    arrange: Arrange | None = None
+    preempts: bool = False
 
 
-def order(
-    policy: Policy,
-    waiting: Iterable[Sequence],
-    cached_length: Callable[[Sequence], int],
-    now: float,
-    max_wait: float,
-) -> list[Sequence]:
-    """Waiting sequences in the order of admission at time ``now`` (seconds)."""
-    queue = list(waiting)
-    aged = sorted((s for s in queue if now - s.arrival >= max_wait), key=lambda seq: seq.arrival)
-    young = [seq for seq in queue if now - seq.arrival < max_wait]
-    if policy == "lpm":
-        return aged + by_cached_prefix(young, cached_length)
-    return aged + by_arrival(young)
+def equal(_memory: SequenceMemory, _seq: Sequence) -> float:
+    return 0.0
+
+
+def by_priority(_memory: SequenceMemory, seq: Sequence) -> float:
+    return -seq.request.priority
+
+
+def longest_cached(memory: SequenceMemory, seq: Sequence) -> float:
+    """SGLang's longest prefix match (Zheng et al., 2023): hot prefixes are used while cached."""
+    return -memory.cached_length(seq)
+
+
+def shortest_prefill(memory: SequenceMemory, seq: Sequence) -> float:
+    """Tokens to compute before the first new one: the least mean wait, as of shortest jobs."""
+    return len(seq.tokens) - memory.cached_length(seq)
+
+
+RULES: Mapping[Policy, Rule] = {
+    "fcfs": Rule(equal),
+    "lpm": Rule(longest_cached, measured=True),
+    "dfs-weight": Rule(longest_cached, measured=True, arrange=by_subtree),
+    "priority": Rule(by_priority, preempts=True),
+    "shortest-prefill-first": Rule(shortest_prefill, measured=True),
+}

@@ -2,27 +2,23 @@
 
 One budget of tokens a step covers decoding, prefill chunks, forced tokens and recovery alike.
 Running sequences come first, oldest first and decoding ones before prefill, so that a long
-prompt never stalls the tokens of others; what is left of the budget admits waiting ones.
+prompt never stalls the tokens of others; what is left of the budget starts waiting ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
-
-import numpy as np
 
 from phloem.runtime.config import Policy
 from phloem.runtime.scheduling.admission import OutputReserve
+from phloem.runtime.scheduling.following import MIN_SHARED, Leaders
 from phloem.runtime.scheduling.memory import PageCopy, SequenceMemory
-from phloem.runtime.scheduling.policy import order
+from phloem.runtime.scheduling.policy import RULES
+from phloem.runtime.scheduling.preemption import victims
+from phloem.runtime.scheduling.queue import WaitingQueue
+from phloem.runtime.scheduling.room import Room, places
 from phloem.runtime.scheduling.sequence import Sequence
-
-MIN_SHARED = 32
-"""A waiting sequence follows a running one's prefill if that spares so many tokens more."""
-
-MAX_DEFERRED = 256
-"""How many waiting sequences that follow others are passed over in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The scheduler's settings."""
+    """The scheduler's settings; ``max_wait`` in seconds."""
 
     step_tokens: int
     max_running: int
@@ -64,18 +60,21 @@ class Scheduler:
     def __init__(self, memory: SequenceMemory, limits: Limits) -> None:
         self.memory = memory
         self.limits = limits
-        self.waiting: list[Sequence] = []
-        self.running: list[Sequence] = []
         self.reserve = OutputReserve()
+        self.running: list[Sequence] = []
+        self._rule = RULES[limits.policy]
+        self.waiting = WaitingQueue(self._rule, memory, limits.max_wait)
+        self._room = Room(memory, self.reserve, limits.step_tokens, limits.max_running)
 
     def add(self, seq: Sequence) -> None:
         """Queue a sequence (with its siblings, which fork from it when its prompt is done)."""
-        self.waiting.append(seq)
+        self.waiting.add(seq, seq.arrival)
 
     def fork(self, parent: Sequence) -> list[Sequence]:
         """Start the siblings of ``parent`` on its pages; they run from now on."""
         children, parent.siblings = parent.siblings, []
         for child in children:
+            child.waited = parent.waited
             self.memory.fork(parent, child)
         self.running.extend(children)
         return children
@@ -89,20 +88,21 @@ class Scheduler:
             self.waiting.remove(seq)
 
     def schedule(self, now: float) -> Schedule:
-        """Choose the next step's spans; empty if nothing runs or waits."""
+        """Choose the next step's spans; empty if nothing runs or waits. ``now`` in seconds."""
         spans: list[Span] = []
         starved: list[Sequence] = []
-        retracted = self._continue_running(spans, starved)
+        preempted = self._preempt(now) if self._rule.preempts else 0
+        retracted = self._continue_running(spans, starved, now)
         if retracted == 0 and not starved:
-            self._admit(spans, now)
+            self._admit(spans, starved, now)
             self.reserve.step_succeeded()
-        return Schedule(spans, retracted, starved)
+        return Schedule(spans, preempted + retracted, starved)
 
     # Running sequences
 
-    def _continue_running(self, spans: list[Span], starved: list[Sequence]) -> int:
+    def _continue_running(self, spans: list[Span], starved: list[Sequence], now: float) -> int:
         """Give running sequences their spans, retracting others where memory is short."""
-        queue = sorted(self.running, key=lambda seq: (seq.prefilling, seq.arrival, seq.index))
+        queue = sorted(self.running, key=self._turn)
         budget = self.limits.step_tokens
         retracted = 0
         while queue and budget > 0:
@@ -110,14 +110,16 @@ class Scheduler:
             count = min(seq.uncomputed, budget)
             copies = self.memory.reserve(seq, count)
             while copies is None and queue:
-                self._retract(self._cheapest(queue), queue)
+                cheapest = min(queue, key=self._loss)
+                queue.remove(cheapest)
+                self._retract(cheapest, now)
                 retracted += 1
                 copies = self.memory.reserve(seq, count)
             if copies is not None:
                 spans.append(Span(seq, count, copies))
                 budget -= count
             elif spans:
-                self._retract(seq, queue)
+                self._retract(seq, now)
                 retracted += 1
             else:
                 starved.append(seq)
@@ -125,101 +127,104 @@ class Scheduler:
             self.reserve.retracted(self.running)
         return retracted
 
-    def _cheapest(self, candidates: list[Sequence]) -> Sequence:
-        """The sequence that loses least by a retraction: the least own work, then the latest.
+    def _turn(self, seq: Sequence) -> tuple[float, ...]:
+        return seq.prefilling, -self._standing(seq), seq.arrival, seq.index
 
-        The oldest decoding sequence has its span first and so is never a candidate: at least
-        one sequence always makes progress.
+    def _loss(self, seq: Sequence) -> tuple[float, ...]:
+        """Least for who loses least by a retraction: tokens to compute again; then the latest.
+
+        Who has the first turn has its span first and so is never a candidate: at least one
+        sequence always makes progress.
         """
-        return min(candidates, key=lambda s: (s.computed - (s.cached_tokens or 0), -s.arrival))
+        return self._standing(seq), self.memory.own_tokens(seq), -seq.arrival
 
-    def _retract(self, seq: Sequence, queue: list[Sequence]) -> None:
+    def _standing(self, seq: Sequence) -> float:
+        """A running sequence's priority, where it counts; who was due to start is above all."""
+        if not self._rule.preempts:
+            return 0.0
+        return math.inf if seq.waited >= self.limits.max_wait else seq.request.priority
+
+    def _retract(self, seq: Sequence, now: float) -> None:
         """Back to waiting; its full pages stay in the tree for as long as there is room."""
-        if seq in queue:
-            queue.remove(seq)
         self.running.remove(seq)
         self.memory.release(seq)
         seq.retractions += 1
-        if not seq.prompt_scored:
-            seq.prompt_logprobs.clear()
-        self.waiting.append(seq)
+        self.waiting.add(seq, now)
 
     # Waiting sequences
 
-    def _admit(self, spans: list[Span], now: float) -> None:
+    def _preempt(self, now: float) -> int:
+        """Retract those of lower priority that keep the next sequence from starting.
+
+        None of them if it could not start even so; none that was due to start; and the next
+        sequence needs the priority for it: having waited long does not suffice.
+        """
+        leaders = Leaders(self.running, self.memory.page_size)
+        for seq in self.waiting.candidates(now):
+            if not self._follows(seq, leaders):
+                lower = [r for r in self.running if self._standing(r) < seq.request.priority]
+                stopped = victims(seq, self.running, sorted(lower, key=self._loss), self._room)
+                for each in stopped:
+                    self._retract(each, now)
+                return len(stopped)
+        return 0
+
+    def _admit(self, spans: list[Span], starved: list[Sequence], now: float) -> None:
+        """Start waiting sequences in their order, until one finds no room."""
         budget = self.limits.step_tokens - sum(span.count for span in spans)
-        for seq in self._candidates(now):
-            if budget <= 0 or not self._has_place(seq):
-                return
-            span = self._start(seq, budget)
+        if budget <= 0 or self._is_full():
+            return
+        leaders = Leaders(self.running, self.memory.page_size)
+        for seq in self.waiting.candidates(now):
+            if self._follows(seq, leaders):
+                if self.waiting.is_due(seq, now):
+                    return  # nobody may overtake it
+                continue
+            if not self._room.can_hold(seq):
+                starved.append(seq)
+                continue
+            span = self._start(seq, budget, now)
             if span is None:
+                self.waiting.hold(seq)
                 return
             spans.append(span)
+            leaders.add(seq)
             budget -= span.count
-
-    def _candidates(self, now: float) -> Iterator[Sequence]:
-        """Waiting sequences in order, but for those that do better to follow a running one."""
-        if not self.waiting:
-            return
-        deferred = 0
-        for seq in order(
-            self.limits.policy,
-            self.waiting,
-            self.memory.cached_length,
-            now,
-            self.limits.max_wait,
-        ):
-            if not self._follows_running(seq):
-                yield seq
-            elif (deferred := deferred + 1) > MAX_DEFERRED:
+            if budget <= 0 or self._is_full():
                 return
 
-    def _has_place(self, seq: Sequence) -> bool:
-        wanted = 1 + len(seq.siblings)
-        return not self.running or self._places_taken() + wanted <= self.limits.max_running
+    def _is_full(self) -> bool:
+        return places(self.running) >= self.limits.max_running
 
-    def _places_taken(self) -> int:
-        return sum(1 + len(seq.siblings) for seq in self.running)
+    def _follows(self, seq: Sequence, leaders: Leaders) -> bool:
+        """Whether it is to wait for a running one that computes the same prefix, and then hit it.
 
-    def _follows_running(self, seq: Sequence) -> bool:
-        """In-batch prefix caching: wait while another computes the same prefix, then hit it."""
+        Nobody waits for one of lower priority, which might itself have to wait.
+        """
         if self.memory.tree is None:
             return False
-        leaders = [r for r in self.running if r.prefilling and r.namespace == seq.namespace]
-        if not leaders:
-            return False
-        shared = max(self._shared_pages_ahead(seq, leader) for leader in leaders)
-        return shared - self.memory.cached_length(seq) >= MIN_SHARED
+        shared = max(
+            (
+                leaders.ahead(seq, leader)
+                for leader in leaders.of(seq)
+                if not self._rule.preempts or self._standing(leader) >= seq.request.priority
+            ),
+            default=0,
+        )
+        return shared >= MIN_SHARED and shared - self.memory.cached_length(seq) >= MIN_SHARED
 
-    def _shared_pages_ahead(self, seq: Sequence, leader: Sequence) -> int:
-        """Tokens of whole pages that ``leader`` will have put into the tree after its prompt."""
-        limit = min(seq.reusable, leader.prompt_length)
-        return common_prefix(seq, leader, limit) // self.memory.page_size * self.memory.page_size
-
-    def _start(self, seq: Sequence, budget: int) -> Span | None:
-        """Admit one waiting sequence; None, and nothing changed, if memory may not suffice."""
-        self.memory.attach(seq)
+    def _start(self, seq: Sequence, budget: int, now: float) -> Span | None:
+        """Start one waiting sequence; None, and nothing changed, if there may be no room."""
+        if not self._room.has_place(seq, self.running) or not self.memory.attach(seq):
+            return None
         count = min(seq.uncomputed, budget)
-        copies = self.memory.reserve(seq, count) if self._fits(seq) else None
+        fits = self._room.has_pages(seq, self.running)
+        copies = self.memory.reserve(seq, count) if fits else None
         if copies is None:
             self.memory.release(seq, keep=False)
             return None
-        self.waiting.remove(seq)
+        if seq.cached_tokens is None:
+            seq.cached_tokens = seq.computed
+        self.waiting.start(seq, now)
         self.running.append(seq)
         return Span(seq, count, copies)
-
-    def _fits(self, seq: Sequence) -> bool:
-        """Whether the sequence's tokens and everybody's expected output have room."""
-        if not self.running:
-            return True
-        pages = self.memory.pages_for
-        expected = sum(pages(s.uncomputed + self.reserve.tokens(s)) for s in self.running)
-        wanted = pages(seq.uncomputed + self.reserve.tokens(seq)) + len(seq.siblings)
-        return expected + wanted <= self.memory.available
-
-
-def common_prefix(a: Sequence, b: Sequence, limit: int) -> int:
-    """How many of the first ``limit`` known tokens are equal."""
-    limit = min(limit, len(a.tokens), len(b.tokens))
-    different = a.tokens.view()[:limit] != b.tokens.view()[:limit]
-    return int(np.argmax(different)) if different.any() else limit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from phloem.runtime.scheduling.buffer import IntBuffer, Ints
 
@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     from phloem.radix_cache import Node
     from phloem.runtime.output import OutputText
     from phloem.runtime.protocol import Finish, GenerateRequest, SamplingParams, TokenLogprob
+
+
+class Seen(NamedTuple):
+    """What a tree held of a sequence: tokens, and the node at which they end (None: no tree).
+
+    ``state`` counts the tree's changes until then.
+    """
+
+    state: int
+    tokens: int
+    node: Node | None
 
 
 @dataclass(eq=False, slots=True)
@@ -30,6 +41,9 @@ class Sequence:
         node: the radix tree node locked for the leading ``shared_pages`` of ``pages``.
         forced: tokens that the grammar has fixed but that are not yet known tokens; used only
             where each token must be sampled by itself (log-probabilities).
+        waits_since: when it was queued last, and ``waited`` in all before that, in seconds.
+        cached_tokens: tokens that the cache had when it first started; None until then.
+        seen: the last look at what the tree holds of it (see SequenceMemory.cached).
         siblings: the other continuations of the request, until they fork from this one.
     """
 
@@ -47,6 +61,9 @@ class Sequence:
     node: Node | None = None
     shared_pages: int = 0
     cached_tokens: int | None = None
+    seen: Seen | None = None
+    waits_since: float = 0.0
+    waited: float = 0.0
     matcher: Matcher | None = None
     forced: deque[int] = field(default_factory=deque)
     siblings: list[Sequence] = field(default_factory=list)
@@ -95,7 +112,8 @@ class Sequence:
         if not self.scores_prompt or self.prompt_scored:
             return last
         assert self.request.logprob_start is not None
-        return min(last, max(self.request.logprob_start - 1, 0))
+        next_score = self.request.logprob_start + len(self.prompt_logprobs)
+        return min(last, max(next_score - 1, 0))
 
     @property
     def prompt_scored(self) -> bool:

@@ -24,7 +24,11 @@ from phloem.runtime.server.prompts import split, token_ids
 from phloem.runtime.server.service import Service
 
 DEFAULT_TOKENS = 128
-NAMES = {"logprob_start": "logprob_start_len", "top_logprobs": "top_logprobs_num"}
+NAMES = {
+    "deadline": "timeout",
+    "logprob_start": "logprob_start_len",
+    "top_logprobs": "top_logprobs_num",
+}
 
 
 async def make_batch(service: Service, decoded: Decoded[GenerateBody]) -> Batch:
@@ -47,6 +51,7 @@ async def make_batch(service: Service, decoded: Decoded[GenerateBody]) -> Batch:
             input_ids=ids,
             sampling=service.with_default_length(sampling, DEFAULT_TOKENS, len(ids)),
             stream=bool(body.stream),
+            deadline=body.timeout,
             **_scores(body),
             **given(body, ROUTING),
         )

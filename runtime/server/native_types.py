@@ -56,6 +56,7 @@ class GenerateBody(msgspec.Struct, kw_only=True):
     token_ids_logprob: list[int] | None = None
     return_text_in_logprobs: bool | None = None
     priority: int | None = None
+    timeout: float | None = None
     extra_key: str | None = None
     cache_salt: str | None = None
     program: str | None = None

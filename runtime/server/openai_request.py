@@ -67,9 +67,10 @@ def make_batch(
             input_ids=prompt,
             sampling=service.with_default_length(sampling, default_tokens, len(prompt)),
             stream=bool(fields.stream),
+            deadline=fields.timeout,
             **scores,
             **given(fields, ROUTING),
         )
         for each, prompt in zip(rids, prompts, strict=True)
     ]
-    return Batch(requests, {**names, "constraint": field}, arrived)
+    return Batch(requests, {**names, "constraint": field, "deadline": "timeout"}, arrived)

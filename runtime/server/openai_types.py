@@ -101,6 +101,7 @@ class OpenAIRequest(SamplingFields, kw_only=True):
     response_format: ResponseFormat | None = None
     rid: str | None = None
     priority: int | None = None
+    timeout: float | None = None
     extra_key: str | None = None
     cache_salt: str | None = None
     program: str | None = None

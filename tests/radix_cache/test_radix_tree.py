@@ -101,7 +101,7 @@ def test_namespaces_share_nothing(small: SmallCache) -> None:
 
 
 def test_unknown_policies_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"'mru' is not one of \['lru'\]"):
+    with pytest.raises(ValueError, match="'mru' is not one of"):
         RadixCache(PagePool(1, 1), policy="mru")
 
 

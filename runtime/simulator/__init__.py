@@ -1,0 +1,1 @@
+"""The real scheduler, memory and radix tree over a cost model, driven by traces."""
