@@ -30,6 +30,7 @@ NODES = 10, 1_000, 100_000
 NODE_PAGES = 2
 VOCABULARY = 49_152
 Factory = Callable[[int], Tree]
+Times = dict[str, list[list[float]]]
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,6 @@ class Case:
     @property
     def pages(self) -> int:
         return self.length // PAGE
-
-    @property
-    def capacity(self) -> int:
-        return self.nodes * NODE_PAGES + 4 * self.pages + 64
-
-    def key(self, seed: int) -> Tokens:
-        return random_tokens(self.pages, seed)
 
 
 def random_tokens(pages: int, seed: int) -> Tokens:
@@ -76,39 +70,38 @@ def row(operation: str, case: Case, seconds: list[float]) -> str:
     return f"| {operation} | {case.length:,} | {case.nodes:,} | {ours * 1e6:,.1f} | {rest} |"
 
 
-def measure(factories: list[Factory], case: Case, repeats: int) -> dict[str, list[list[float]]]:
+def measure(factories: list[Factory], case: Case, repeats: int) -> Times:
     """Operation -> seconds of each repeat, by contestant."""
-    trees = [filled(factory, case) for factory in factories]
-    times: dict[str, list[list[float]]] = {}
+    trees = [filled(factory, case, repeats) for factory in factories]
+    times: Times = {}
     for repeat in range(repeats):
         for index, tree in enumerate(trees):
-            for operation, seconds in round_of(tree, case, repeat):
-                by_tree = times.setdefault(operation, [[] for _ in trees])
-                by_tree[index].append(seconds)
+            for operation, seconds in operations(tree, case, repeat):
+                times.setdefault(operation, [[] for _ in trees])[index].append(seconds)
     return times
 
 
-def filled(factory: Factory, case: Case) -> Tree:
-    tree = factory(case.capacity)
+def filled(factory: Factory, case: Case, repeats: int) -> Tree:
+    tree = factory(NODE_PAGES * case.nodes + repeats * case.pages)
     for node in range(case.nodes):
         tree.insert(tree.prepare(random_tokens(NODE_PAGES, node)))
     return tree
 
 
-def round_of(tree: Tree, case: Case, repeat: int) -> Iterator[tuple[str, float]]:
-    """Insert a new key, find it, find the half that it shares with another, and evict it page by
-    page of the others' first: what is oldest goes first, so as many pages come in again."""
-    key = case.key(repeat + 1_000_000)
+def operations(tree: Tree, case: Case, repeat: int) -> Iterator[tuple[str, float]]:
+    """Evict half of the other nodes, which are the oldest, and put them back; insert a new key,
+    find it, and find the half that it shares with another."""
+    oldest = case.nodes // 2
+    yield "evict a page", timed(lambda: tree.evict(oldest * NODE_PAGES)) / oldest / NODE_PAGES
+    for node in (repeat * oldest + i for i in range(oldest)):
+        tree.insert(tree.prepare(random_tokens(NODE_PAGES, node % case.nodes)))
+    key = random_tokens(case.pages, repeat + 1_000_000)
     prepared = tree.prepare(key)
     yield "insert", timed(lambda: tree.insert(prepared))
     yield "match", timed(lambda: require(tree.match(prepared), case.pages * PAGE))
-    half = key.copy()
-    half[case.pages // 2 * PAGE :] += 1
-    other = tree.prepare(half)
+    key[case.pages // 2 * PAGE :] += 1
+    other = tree.prepare(key)
     yield "split", timed(lambda: require(tree.match(other), case.pages // 2 * PAGE))
-    yield "evict", timed(lambda: tree.evict(case.pages)) / case.pages
-    for node in range(case.pages // NODE_PAGES):
-        tree.insert(tree.prepare(random_tokens(NODE_PAGES, node + repeat * case.pages)))
 
 
 def timed(action: Callable[[], None]) -> float:

@@ -157,8 +157,9 @@ class SequenceMemory:
 
     def step_done(self) -> None:
         """The planned copies were made, or will never be."""
-        self.pool.release(np.array(self._copied, dtype=np.int32))
-        self._copied.clear()
+        if self._copied:
+            self.pool.release(np.array(self._copied, dtype=np.int32))
+            self._copied.clear()
 
     def _make_free(self, wanted: int) -> bool:
         missing = wanted - self.pool.free

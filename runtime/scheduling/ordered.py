@@ -39,6 +39,8 @@ class Ordered(Generic[T]):
 
     def until(self, bound: float, most: int) -> list[T]:
         """The first items, those whose keys begin with at most ``bound``."""
+        if not self._entries or self._entries[0][0][0] > bound:
+            return []
         end = bisect_right(self._entries, bound, key=lambda entry: entry[0][0])
         return self.first(min(end, most))
 
