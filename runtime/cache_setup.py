@@ -58,7 +58,9 @@ def open_disk(config: EngineConfig) -> DiskStore | None:
 
 
 def make_kv_events(config: EngineConfig, memory: SequenceMemory) -> KVEvents | None:
-    """Raise ModelError if an address cannot be bound."""
+    """Raise ModelError if an address cannot be bound, or there is only one for replays."""
+    if config.kv_events_replay and config.kv_events is None:
+        raise ModelError("kv_events_replay: there is nothing to replay without kv_events")
     if config.kv_events is None or memory.tree is None:
         return None
     publisher = EventPublisher(config.kv_events, config.kv_events_replay)
