@@ -145,7 +145,7 @@ def make_ops(config: EngineConfig, name: str, dtype: torch.dtype) -> Ops:
         torch.set_num_threads(1)
     else:
         for option in ("quantization", "cpu_activations", "kv_dtype"):
-            if getattr(config, option) in ("int8", "int4"):
+            if getattr(config, option) in ("int8", "int4", "w8a8"):
                 raise ModelError(f"{option}: {getattr(config, option)} needs native ops")
         if config.threads is not None:
             torch.set_num_threads(config.threads)

@@ -17,6 +17,7 @@ import msgspec
 
 from phloem.runtime.bootstrap import build
 from phloem.runtime.config import EngineConfig
+from phloem.runtime.errors import ModelError
 from phloem.runtime.loop import run
 from phloem.runtime.sockets import EngineLink
 from phloem.runtime.wire import Command, Dead, Ready, Reply, Shutdown
@@ -54,6 +55,9 @@ def main(folder: str, config_json: str) -> int:
         gc.freeze()
         link.send(Ready(loaded.info))
         run(loaded.core, WatchedLink(link, parent))
+    except ModelError as error:  # said in full by who started this process
+        link.send(Dead(f"{type(error).__name__}: {error}"))
+        return 1
     except Exception as error:
         logger.exception("the engine failed")
         link.send(Dead(f"{type(error).__name__}: {error}"))

@@ -49,6 +49,7 @@ class PageFolder:
         self.limit = limit
         self._lock = threading.Lock()
         self._sizes: dict[Key, int] = {}
+        self._stuck: set[Key] = set()  # names of what is no page and cannot be removed
         self.used = 0
         self._written = 0  # since the last look at the folder
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,10 +63,12 @@ class PageFolder:
 
     def __contains__(self, key: Key) -> bool:
         """Whether there is such a file, perhaps another process's."""
-        return key in self._sizes or self._file(key).exists()
+        return key not in self._stuck and (key in self._sizes or self._file(key).exists())
 
     def read(self, key: Key, size: int) -> Payload | None:
         """The page of ``size`` bytes; None, and no file any more, if it is not whole."""
+        if key in self._stuck:
+            return None
         file = self._file(key)
         try:
             payload = page_file.read(file, key, size)
@@ -92,7 +95,7 @@ class PageFolder:
             OSError: it cannot be written.
         """
         size = page_file.file_bytes(payload.nbytes)
-        if size > self.limit:
+        if size > self.limit or key in self._stuck:
             return
         self._written += size
         if self.used + size > self.limit or self._written > self.limit * (1 - SWEPT_SHARE):
@@ -137,7 +140,8 @@ class PageFolder:
         try:
             self._file(key).unlink(missing_ok=True)
         except OSError as error:
-            logger.warning("a page file cannot be removed: %s", error)
+            logger.warning("a page file cannot be removed, and is passed over: %s", error)
+            self._stuck.add(key)
 
     def _forget(self, key: Key) -> None:
         with self._lock:

@@ -8,6 +8,7 @@ empty or torn file of the right name; the checksum finds those as it finds damag
 from __future__ import annotations
 
 import os
+import stat
 import struct
 from hashlib import sha256
 from pathlib import Path
@@ -55,6 +56,11 @@ def private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+def without_waiting(path: str, flags: int) -> int:
+    """Open whatever is there; a pipe without a writer would else be waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def draft_name(name: str) -> str:
     """Differs between processes; in one, only one thread writes."""
     return f"{name}.{os.getpid()}.draft"
@@ -74,7 +80,9 @@ def read(path: Path, key: Key, size: int) -> Payload:
         DamagedFile: the file is cut, changed, of another version, or another page's.
         OSError: it is not there, or cannot be read.
     """
-    with open(path, "rb", buffering=0) as file:
+    with open(path, "rb", buffering=0, opener=without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise DamagedFile(f"{path} is no regular file")
         head = file.read(HEADER.size)
         payload = np.fromfile(file, dtype=np.uint8, count=size)
         more = file.read(1)

@@ -2,7 +2,8 @@
 
 Subscribers get ``[topic, number, batch]``: the number in 8 bytes, big-endian, the batch in
 msgpack. Whoever missed some sends the first number that it wants to the replay socket (ROUTER)
-and gets ``[b"", number, batch]`` for each one since that is still kept, then number -1.
+and gets ``[b"", number, batch]`` for each one since that is still kept, then number -1. It reads
+one replay before it asks for another.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ class EventPublisher:
 
     def _bind(self, kind: int, endpoint: str) -> zmq.Socket[bytes]:
         socket: zmq.Socket[bytes] = self._context.socket(kind)
+        # A full socket would drop parts of a replay, and a router would take it for complete.
+        socket.sndhwm = 0
         try:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
@@ -93,7 +96,7 @@ class EventPublisher:
         while self._replay is not None and self._replay.poll(0):
             client, *frames = self._replay.recv_multipart()
             if len(frames) != 2 or len(frames[1]) != 8:
-                logger.warning("a request for replay is no number of 8 bytes")
+                logger.debug("a request for replay is no number of 8 bytes")
                 continue
             first = int.from_bytes(frames[1], "big")
             self._answer(client, (each for each in self._kept if each[0] >= first))

@@ -63,6 +63,7 @@ def test_without_the_library_the_reference_runs_and_says_so(tiny_model: Path) ->
         ({"ops": "native", "dtype": "float16"}, "ops: .* dtype float16"),
         ({"ops": "native", "kv_dtype": "float16"}, "ops: .* kv_dtype float16"),
         ({"ops": "reference", "quantization": "int8"}, "quantization: int8 needs native ops"),
+        ({"ops": "reference", "quantization": "w8a8"}, "quantization: w8a8 needs native ops"),
         ({"ops": "reference", "cpu_activations": "int8"}, "cpu_activations: int8"),
         ({"ops": "reference", "kv_dtype": "int8"}, "kv_dtype: int8 needs native ops"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import msgspec
@@ -10,7 +11,7 @@ import zmq
 
 from phloem.runtime.errors import ModelError
 from phloem.runtime.kv_events.events import AllBlocksCleared, BlockRemoved, BlockStored
-from phloem.runtime.kv_events.publisher import EventPublisher
+from phloem.runtime.kv_events.publisher import KEPT, EventPublisher
 
 STORED = BlockStored([1, 2], None, list(range(32)), 16, medium="GPU")
 REMOVED = BlockRemoved([2**64 - 1])
@@ -61,9 +62,9 @@ def test_batches_are_plain_arrays(
         if subscriber.poll(20):
             received.append(subscriber.recv_multipart())
     topic, _, payload = received[0]
-    time, events = msgspec.msgpack.decode(payload)
+    seconds, events = msgspec.msgpack.decode(payload)
     assert topic == b"kv"
-    assert time > 1.7e9
+    assert seconds > 1.7e9
     assert events == [
         ["BlockStored", [1, 2], None, list(range(32)), 16, None, "GPU"],
         ["BlockRemoved", [2**64 - 1], None],
@@ -88,6 +89,24 @@ def test_what_was_missed_can_be_had_again(
             _, frame, payload = client.recv_multipart()
             numbers.append(number(frame))
             assert numbers[-1] == -1 or msgspec.msgpack.decode(payload)[1][0][0] == "BlockRemoved"
+
+
+def test_a_slow_reader_gets_all_that_is_kept(
+    context: zmq.Context[zmq.Socket[bytes]],
+    addresses: tuple[str, str],
+    publisher: EventPublisher,
+) -> None:
+    for _ in range(KEPT):
+        publisher.publish([REMOVED])
+    client = connect(context, zmq.DEALER, addresses[1])
+    numbers: list[int] = []
+    while len(numbers) < KEPT + 1:  # the last ones may still be on their way
+        numbers.clear()
+        client.send_multipart((b"", bytes(8)))
+        time.sleep(0.3)
+        while not numbers or numbers[-1] != -1:
+            numbers.append(number(client.recv_multipart()[1]))
+    assert numbers == [*range(KEPT), -1]
 
 
 def test_an_address_that_cannot_be_bound_is_named() -> None:

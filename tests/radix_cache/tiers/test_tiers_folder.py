@@ -154,3 +154,28 @@ def test_a_place_that_cannot_be_a_folder_is_refused(tmp_path: Path) -> None:
         PageFolder(tmp_path / "file", FILE)
     with pytest.raises(OSError):
         PageFolder(tmp_path / "file" / "below", FILE)
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device"])
+def test_what_is_no_file_is_a_miss_at_once(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = PageFolder(tmp_path, limit=10 * FILE)
+    folder.write(key(1), page(1))
+    file = tmp_path / f"{key(1).hex()}.kv"
+    file.unlink()
+    if kind == "folder":
+        file.mkdir()
+        (file / "within").touch()
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+    assert folder.read(key(1), SIZE) is None
+    assert key(1) not in folder
+    warnings = len(caplog.records)
+    for _ in range(3):
+        folder.write(key(1), page(1))
+        found = folder.read(key(1), SIZE)
+        assert (found is None) == (kind == "folder")
+    assert len(caplog.records) == warnings
