@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 python=$PWD/.venv/bin/python
 kind=${1:?address or thread}
 shift
-# Checks of every address, which the address sanitizer makes anyway, would take an hour to compile.
+# Checks of every address, which the address sanitizer makes anyway, take very long to compile.
 arithmetic=shift,bounds,signed-integer-overflow,integer-divide-by-zero,float-cast-overflow,bool,enum
 case $kind in
   address) checks=address,$arithmetic runtime=libasan.so ;;
