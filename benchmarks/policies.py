@@ -122,6 +122,7 @@ def rows(
 
 
 def replay(case: Case, **management: object) -> tuple[list[Outcome], Report]:
+    # The names are those of Machine's fields, and so are their types.
     machine = replace(case.machine, **management)  # type: ignore[arg-type]
     simulation = Simulation(machine, case.calls)
     outcomes = list(simulation.run())

@@ -32,6 +32,7 @@ class RadixCache:
         evictable: pages in the tree under no lock.
         protected: pages in the tree under a lock.
         evicted_pages: pages that evictions have freed so far.
+        changes: how often a run came in or went out: what a match finds is the same in between.
         listeners: told what comes in and goes out.
     """
 
@@ -49,6 +50,7 @@ class RadixCache:
         self.evictable = 0
         self.protected = 0
         self.evicted_pages = 0
+        self.changes = 0
         self.listeners: list[Listener] = []
         self._pool = pool
         self._page_bytes = pool.page_size * TOKEN_BYTES
@@ -159,6 +161,7 @@ class RadixCache:
         self._roots.clear()
         self._leaves.clear()
         self.evictable = 0
+        self.changes += 1
         for listener in self.listeners:
             listener.cleared()
         return True
@@ -256,6 +259,7 @@ class RadixCache:
         if parent.is_root:
             self._roots[parent.namespace] = parent
         self.evictable += len(pages)
+        self.changes += 1
         self._leaves.push(leaf)
         return leaf
 
@@ -276,6 +280,7 @@ class RadixCache:
         parent.children.remove(self._first_page(leaf))
         leaf.parent = None
         self.evictable -= len(leaf.pages)
+        self.changes += 1
         if parent.is_evictable_leaf:
             self._leaves.push(parent)
         elif parent.is_root and not parent.children:

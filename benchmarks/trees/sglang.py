@@ -33,6 +33,7 @@ stand_in("sglang").__path__ = list(spec.submodule_search_locations)
 stand_in("sglang.srt.mem_cache.allocator", "BaseTokenToKVPoolAllocator")
 stand_in("sglang.srt.mem_cache.memory_pool", "ReqToTokenPool")
 
+# Only now are there modules that it can find.
 from sglang.srt.mem_cache.radix_cache import RadixCache, RadixKey  # noqa: E402
 
 

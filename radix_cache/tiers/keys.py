@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import blake2b
 
+from phloem.radix_cache.page_pool import Pages
+from phloem.radix_cache.results import Insert
 from phloem.radix_cache.runs import TOKEN_BYTES, Tokens, encode
 
 Key = bytes
@@ -34,3 +36,39 @@ def chain(parent: Key, tokens: Tokens, page_size: int) -> Iterator[Key]:
         page = run[end - page_bytes : end]
         parent = blake2b(parent + page, digest_size=KEY_BYTES, person=PAGE).digest()
         yield parent
+
+
+class PageKeys:
+    """The key of each page in a tree, by the page's number, as a listener learns of them."""
+
+    def __init__(self, fingerprint: bytes, page_size: int) -> None:
+        self._fingerprint = fingerprint
+        self._page_size = page_size
+        self._keys: dict[int, Key] = {}
+
+    def beyond(self, namespace: str, tokens: Tokens, above: Pages) -> Iterator[Key]:
+        """Keys of the whole pages of ``tokens`` that follow ``above``, which the tree has."""
+        root = root_key(self._fingerprint, namespace)
+        parent = self[int(above[-1])] if len(above) else root
+        return chain(parent, tokens[len(above) * self._page_size :], self._page_size)
+
+    def add(self, namespace: str, tokens: Tokens, insert: Insert) -> dict[int, Key]:
+        """Name the pages that are new to the tree; these, in their order."""
+        known = insert.known // self._page_size
+        keys = self.beyond(namespace, tokens, insert.pages[:known])
+        added = dict(zip(insert.pages[known:].tolist(), keys, strict=True))
+        self._keys.update(added)
+        return added
+
+    def pop(self, page: int) -> Key:
+        """Forget a page that leaves the tree; its key."""
+        return self._keys.pop(page)
+
+    def clear(self) -> None:
+        self._keys.clear()
+
+    def __getitem__(self, page: int) -> Key:
+        return self._keys[page]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._keys)

@@ -15,7 +15,7 @@ from phloem.radix_cache.results import Insert
 from phloem.radix_cache.runs import Tokens
 from phloem.radix_cache.tiers.disk import CLOSE_SECONDS, DiskStore
 from phloem.radix_cache.tiers.host import HostStore
-from phloem.radix_cache.tiers.keys import Key, chain, root_key
+from phloem.radix_cache.tiers.keys import Key, PageKeys
 from phloem.radix_cache.tiers.raw_pages import Payload, RawPages
 from phloem.radix_cache.tree import RadixCache
 
@@ -29,7 +29,6 @@ LOAD_BYTES = 64 << 20
 class Tiers:
     """The tiers below a tree's pool.
 
-    Every page in the tree has a key here, by its number.
     Pages come back by ``restore``, into the tree; nobody reads them elsewhere. One loop owns this.
     """
 
@@ -50,9 +49,8 @@ class Tiers:
         self._tree = tree
         self._pool = pool
         self._raw = RawPages(kv)
-        self._fingerprint = fingerprint
         self._write_through = write == "through"
-        self._keys: dict[int, Key] = {}
+        self._keys = PageKeys(fingerprint, pool.page_size)
         self._most_loaded = max(LOAD_BYTES // kv.bytes_per_page, 1)
         tree.listeners.append(self)
 
@@ -60,13 +58,9 @@ class Tiers:
 
     def inserted(self, namespace: str, tokens: Tokens, insert: Insert) -> None:
         """Name the pages that are new to the tree; write them through."""
-        known = insert.known // self._pool.page_size
-        fresh = insert.pages[known:].tolist()
-        for page, key in zip(
-            fresh, self._chain(namespace, tokens, insert.pages[:known]), strict=True
-        ):
-            self._keys[page] = key
-            if self._write_through:
+        added = self._keys.add(namespace, tokens, insert)
+        if self._write_through:
+            for page, key in added.items():
                 self._to_disk(key, page)
 
     def evicted(self, run: Pages) -> None:
@@ -108,7 +102,7 @@ class Tiers:
             return
         above = self._tree.match(namespace, tokens).pages
         keys = takewhile(
-            self._has, islice(self._chain(namespace, tokens, above), self._most_loaded)
+            self._has, islice(self._keys.beyond(namespace, tokens, above), self._most_loaded)
         )
         wanted = (key for key in keys if key not in self.host)
         self.disk.read_ahead(wanted, self._raw.bytes_per_page)
@@ -125,7 +119,7 @@ class Tiers:
         Returns False if this was only a part, since others wait: call again in the next step.
         """
         match = self._tree.match(namespace, tokens)
-        missing = self._chain(namespace, tokens, match.pages)
+        missing = self._keys.beyond(namespace, tokens, match.pages)
         payloads = self._load(islice(missing, self._most_loaded))
         if not payloads:
             return True
@@ -170,15 +164,6 @@ class Tiers:
         tokens = tokens[: len(pages) * self._pool.page_size]
         self._tree.insert(namespace, tokens, pages)
         self._pool.release(fresh)  # the tree has its own references
-
-    def _chain(self, namespace: str, tokens: Tokens, above: Pages) -> Iterator[Key]:
-        """Keys of the whole pages of ``tokens`` that follow ``above``, which the tree has."""
-        if len(above):
-            parent = self._keys[int(above[-1])]
-        else:
-            parent = root_key(self._fingerprint, namespace)
-        page_size = self._pool.page_size
-        return chain(parent, tokens[len(above) * page_size :], page_size)
 
     # Ends
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 from phloem.radix_cache.page_pool import Pages
 from phloem.radix_cache.results import Insert
 from phloem.radix_cache.runs import Tokens
-from phloem.radix_cache.tiers.keys import Key, chain, root_key
+from phloem.radix_cache.tiers.keys import Key, PageKeys
 from phloem.runtime.kv_events.events import (
     MEDIUM,
     AllBlocksCleared,
@@ -26,23 +24,19 @@ class EventFeed:
 
     def __init__(self, page_size: int) -> None:
         self._page_size = page_size
-        self._keys: dict[int, Key] = {}
+        self._keys = PageKeys(b"", page_size)
         self._events: list[Event] = []
 
     def inserted(self, namespace: str, tokens: Tokens, insert: Insert) -> None:
         """See Listener."""
+        added = self._keys.add(namespace, tokens, insert)
         known = insert.known // self._page_size
-        above, fresh = insert.pages[:known].tolist(), insert.pages[known:].tolist()
-        parent = self._keys[above[-1]] if above else None
-        start = root_key(b"", namespace) if parent is None else parent
-        added = tokens[insert.known :]
-        keys = [*islice(chain(start, added, self._page_size), len(fresh))]
-        self._keys.update(zip(fresh, keys, strict=True))
+        parent = block_hash(self._keys[int(insert.pages[known - 1])]) if known else None
         self._events.append(
             BlockStored(
-                block_hashes=[block_hash(key) for key in keys],
-                parent_block_hash=None if parent is None else block_hash(parent),
-                token_ids=added.tolist(),
+                block_hashes=[block_hash(key) for key in added.values()],
+                parent_block_hash=parent,
+                token_ids=tokens[insert.known :].tolist(),
                 block_size=self._page_size,
                 medium=MEDIUM,
             )

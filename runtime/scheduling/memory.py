@@ -49,7 +49,6 @@ class SequenceMemory:
         self.tiers = tiers
         self._copied: list[int] = []
         self.page_size = pool.page_size
-        self._changes = 0  # of what is in the tree
 
     @property
     def available(self) -> int:
@@ -72,16 +71,17 @@ class SequenceMemory:
 
     def cached(self, seq: Sequence) -> Seen:
         """What the tree holds of a waiting sequence, looked up once for each state of the tree."""
-        if seq.seen is None or seq.seen.state != self._changes:
-            seq.seen = self._look_up(seq)
+        state = 0 if self.tree is None else self.tree.changes
+        if seq.seen is None or seq.seen.state != state:
+            seq.seen = self._look_up(seq, state)
         return seq.seen
 
-    def _look_up(self, seq: Sequence) -> Seen:
+    def _look_up(self, seq: Sequence, state: int) -> Seen:
         match = self.match(seq)
         if match is None:
-            return Seen(self._changes, 0, None)
+            return Seen(state, 0, None)
         partial = match.partial.tokens if match.partial else 0
-        return Seen(self._changes, match.length + partial, match.node)
+        return Seen(state, match.length + partial, match.node)
 
     def cached_length(self, seq: Sequence) -> int:
         """How many tokens of a waiting sequence the tree would spare."""
@@ -97,10 +97,10 @@ class SequenceMemory:
 
         False, and nothing taken, while lower tiers have more of it than was loaded at once.
         """
-        if self.tiers is not None:
-            self._changes += 1  # it may load something
-            if not self.tiers.restore(seq.namespace, seq.tokens.view()[: seq.reusable]):
-                return False
+        if self.tiers is not None and not self.tiers.restore(
+            seq.namespace, seq.tokens.view()[: seq.reusable]
+        ):
+            return False
         match = self.match(seq)
         if match is not None:
             self._take_match(seq, match)
@@ -165,7 +165,6 @@ class SequenceMemory:
         missing = wanted - self.pool.free
         if missing > 0 and self.tree is not None:
             self.tree.evict(missing)
-            self._changes += 1
         return self.pool.free >= wanted
 
     def checkpoint(self, seq: Sequence) -> None:
@@ -180,7 +179,6 @@ class SequenceMemory:
         own = seq.pages.view()[:full]
         tokens = seq.tokens.view()[: full * self.page_size]
         inserted = self.tree.insert(seq.namespace, tokens, own, seq.request.priority)
-        self._changes += 1
         self.tree.lock(inserted.node)
         if seq.node is not None:
             self.tree.unlock(seq.node)
