@@ -63,6 +63,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--machine", choices=("cpu", "h100"), default="h100")
+    parser.add_argument("--max-wait", type=float, default=5.0, help="seconds; see EngineConfig")
     parser.add_argument("--load", type=float, default=1.0, help="arrivals, times the usual")
     parser.add_argument("--policies", nargs="+", choices=get_args(Policy), default=get_args(Policy))
     parser.add_argument(
@@ -76,7 +77,12 @@ def parse() -> argparse.Namespace:
 
 def cases(options: argparse.Namespace) -> Iterator[Case]:
     small = options.machine == "cpu"
-    machine = Machine(cost=CPU if small else H100, pages=0, step_tokens=512 if small else 4096)
+    machine = Machine(
+        cost=CPU if small else H100,
+        pages=0,
+        step_tokens=512 if small else 4096,
+        max_wait=options.max_wait,
+    )
     if options.mooncake is not None:
         lines = islice(read_mooncake(options.mooncake), options.requests)
         calls = [replace(call, at=call.at / options.load) for call in lines]
@@ -103,6 +109,8 @@ EVICTION_HEAD = (
     "mean s",
     "p99 s",
     "TTFT p99 s",
+    "program mean s",
+    "program p99 s",
     "max wait s",
     "retracted",
 )
@@ -147,6 +155,8 @@ def row(
         f"{report.mean_completion:.2f}",
         f"{report.p99_completion:.2f}",
         f"{report.p99_ttft:.2f}",
+        f"{report.mean_program:.2f}",
+        f"{report.p99_program:.2f}",
         f"{report.max_wait:.2f}",
         report.retractions,
     ]

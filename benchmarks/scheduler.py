@@ -95,7 +95,7 @@ class Bench:
         return taken
 
     def end_one(self) -> None:
-        self.scheduler.remove(self.scheduler.running[0])
+        self.scheduler.remove(self.scheduler.running[0], time.monotonic())
 
 
 def seconds(call: Callable[[], object]) -> float:

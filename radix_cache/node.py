@@ -82,6 +82,7 @@ class Node:
         counted: the age at which ``hits`` grew last, or the run was added.
         priority: the highest of a sequence that was inserted through here.
         depth: tokens from the root to the run's end.
+        pins: those of its locks that end by themselves (see pins.py).
     """
 
     namespace: str
@@ -96,6 +97,7 @@ class Node:
     counted: float = 0.0
     priority: int = 0
     depth: int = 0
+    pins: int = 0
     children: Children = field(default_factory=Children)
 
     @classmethod

@@ -32,6 +32,7 @@ class RadixCache:
         evictable: pages in the tree under no lock.
         protected: pages in the tree under a lock.
         evicted_pages: pages that evictions have freed so far.
+        clock: seconds; what "last used" is measured by.
         changes: how often a run came in or went out: what a match finds is the same in between.
         listeners: told what comes in and goes out.
     """
@@ -55,7 +56,7 @@ class RadixCache:
         self._pool = pool
         self._page_bytes = pool.page_size * TOKEN_BYTES
         self._leaves = LeafHeap(find_policy(policy))
-        self._clock = clock
+        self.clock = clock
         self._roots: dict[str, Node] = {}  # of namespaces with something in them
 
     @property
@@ -195,7 +196,7 @@ class RadixCache:
 
         Returns the last node, the length followed in bytes, and the pages on the way.
         """
-        node.last_access = now = self._clock()
+        node.last_access = now = self.clock()
         node.age = age = self.evicted_pages / self._pool.total
         at, pages = 0, [NO_PAGES]
         while (child := node.children.get(query[at : at + self._page_bytes])) is not None:
@@ -236,6 +237,7 @@ class RadixCache:
             node.counted,
             node.priority,
             node.depth - (len(node.run) - cut) // TOKEN_BYTES,
+            node.pins,
         )
         node.parent.children.add(self._first_page(upper), upper)
         node.run, node.pages, node.parent = node.run[cut:], node.pages[pages:].copy(), upper

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
 
-Policy = Literal["fcfs", "lpm", "dfs-weight", "priority", "shortest-prefill-first"]
+Policy = Literal["fcfs", "lpm", "dfs-weight", "priority", "shortest-prefill-first", "program"]
 Eviction = Literal["lru", "lfu", "slru", "fifo", "priority", "cost"]
 Positive = Annotated[int, Meta(ge=1)]
 Bytes = Annotated[int, Meta(ge=0)]
@@ -100,8 +100,8 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Policy,
         Meta(
             description="order of waiting requests: arrival, longest cached prefix, subtrees of "
-            "the cache one after the other, priority (which also preempts), or fewest tokens to "
-            "compute"
+            "the cache one after the other, priority (which also preempts), fewest tokens to "
+            "compute, or least work left of the program that a request belongs to"
         ),
     ] = "lpm"
     max_wait: Annotated[

@@ -21,6 +21,7 @@ from phloem.runtime.sampling.scores import output_logprob, prompt_logprobs
 from phloem.runtime.scheduling.deadlines import Deadlines
 from phloem.runtime.scheduling.scheduler import Scheduler, Span
 from phloem.runtime.scheduling.sequence import Sequence
+from phloem.runtime.snapshot import snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -122,31 +123,7 @@ class EngineCore:
         return deltas
 
     def stats(self) -> EngineStats:
-        memory, counters = self.scheduler.memory, self.counters
-        usage = memory.usage()
-        return EngineStats(
-            running=len(self.scheduler.running),
-            waiting=len(self.scheduler.waiting),
-            compiling=len(self.intake.compiling),
-            pages_total=usage.total,
-            pages_free=usage.free,
-            pages_evictable=usage.evictable,
-            pages_protected=usage.protected,
-            pages_private=usage.private,
-            page_size=memory.page_size,
-            evicted_pages_total=usage.evicted,
-            steps_total=counters.steps,
-            prompt_tokens_total=counters.prompt_tokens,
-            cached_tokens_total=counters.cached_tokens,
-            computed_tokens_total=counters.computed_tokens,
-            generated_tokens_total=counters.generated_tokens,
-            forced_tokens_total=counters.forced_tokens,
-            finished_total=counters.finished,
-            aborted_total=counters.aborted,
-            failed_total=counters.failed,
-            retracted_total=counters.retracted,
-            step_seconds_total=counters.step_seconds,
-        )
+        return snapshot(self.scheduler, len(self.intake.compiling), self.counters)
 
     # One step
 
@@ -261,7 +238,7 @@ class EngineCore:
     def _close(self, seq: Sequence) -> None:
         """Release a finished sequence; its last news go out with this step."""
         assert seq.finish is not None
-        self.scheduler.remove(seq, keep=seq.finish.reason != "error")
+        self.scheduler.remove(seq, self.clock(), keep=seq.finish.reason != "error")
         self._news_of(seq)
         self.counters.finished += seq.finish.reason in ("stop", "length")
         self.counters.aborted += seq.finish.reason == "abort"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -14,7 +13,18 @@ from phloem.kernels.batch import RaggedBatch
 from phloem.kernels.ops import Ops, SamplingBatch
 from phloem.radix_cache import KVPool
 from phloem.runtime.models import Model
-from phloem.runtime.plan import LogitEdits, Masks, SamplePlan, ScorePlan, StepPlan, StepResult
+from phloem.runtime.plan import (
+    NO_FLOATS,
+    NO_LONGS,
+    LogitEdits,
+    Masks,
+    SamplePlan,
+    ScorePlan,
+    StepPlan,
+    StepResult,
+)
+
+NOT_SCORED = (NO_FLOATS, NO_LONGS, NO_FLOATS, NO_FLOATS)
 
 
 class Executor:
@@ -58,7 +68,7 @@ class Executor:
         raw = logits[self._to_device(scores.rows)] if len(scores.rows) else None
         sampled = self._sample(logits[: len(plan.sampling.temperature)], plan.sampling, masks)
         if raw is None:
-            return StepResult(sampled.cpu().numpy(), *empty_scores(scores.top))
+            return StepResult(sampled.cpu().numpy(), *NOT_SCORED)
         return StepResult(sampled.cpu().numpy(), *self._score(raw, sampled, scores))
 
     def _sample(self, logits: Tensor, plan: SamplePlan, masks: Masks | None) -> Tensor:
@@ -104,8 +114,3 @@ class Executor:
     def _to_device(self, array: NDArray[Any]) -> Tensor:
         tensor = torch.from_numpy(array)
         return tensor if self._on_cpu else tensor.to(self.kv.device)
-
-
-def empty_scores(top: int) -> list[NDArray[Any]]:
-    none = np.empty(0, dtype=np.float32)
-    return [none, np.empty((0, top), np.int64), np.empty((0, top), np.float32), none]

@@ -14,6 +14,10 @@ from phloem.runtime.scheduling.scheduler import Span
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
+NO_LONGS: Longs = np.empty(0, dtype=np.int64)
+NO_FLOATS: Floats = np.empty(0, dtype=np.float32)
+"""Most steps edit, score and copy nothing: for them nothing is made anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogitEdits:
@@ -60,6 +64,9 @@ class ScorePlan:
     top: int
     chosen_rows: Longs
     chosen_tokens: Longs
+
+
+NO_SCORES = ScorePlan(NO_LONGS, NO_LONGS, 0, NO_LONGS, NO_LONGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +147,13 @@ def lay_out(spans: list[Span], page_size: int) -> Layout:
         query_start=np.array([0, *accumulate(span.count for span in spans)], dtype=np.int32),
         kv_len=np.array(kv_len, dtype=np.int32),
         page_table=page_table(spans, kv_len, page_size),
-        copy_source=np.array([copy.source for copy in copies], dtype=np.int64),
-        copy_target=np.array([copy.target for copy in copies], dtype=np.int64),
+        copy_source=longs([copy.source for copy in copies]),
+        copy_target=longs([copy.target for copy in copies]),
     )
+
+
+def longs(values: list[int]) -> Longs:
+    return np.array(values, dtype=np.int64) if values else NO_LONGS
 
 
 def token_runs(spans: list[Span], page_size: int) -> tuple[Longs, Longs, Longs]:

@@ -67,7 +67,10 @@ class GenerateRequest(Struct, frozen=True, kw_only=True):
     Requests share cached prefixes only if ``cache_salt`` and ``extra_key`` are equal.
     ``priority``: larger is served first under the priority policy.
     ``deadline``: seconds from arrival after which the request is ended with an error (504).
-    ``program``: id of the DSL program that this call belongs to.
+    ``pin_ttl``: seconds after the end for which the cache keeps the request's tokens, as far as
+    running requests leave it room.
+    ``program``: id of the program (agent, DSL run) that this call belongs to; ``calls_left``: how
+    many calls are expected to follow this one on the program's longest path; None if unknown.
     ``stream``: whether each step's news are wanted; without it they come with the first token and
     with the end, which leaves more of the processor to the model.
     """
@@ -83,7 +86,9 @@ class GenerateRequest(Struct, frozen=True, kw_only=True):
     extra_key: str = ""
     priority: int = 0
     deadline: float | None = None
+    pin_ttl: float = 0.0
     program: str = ""
+    calls_left: int | None = None
     stream: bool = True
 
 
@@ -165,6 +170,9 @@ class EngineStats(Struct, frozen=True, kw_only=True):
     pages_evictable: int = 0
     pages_protected: int = 0
     pages_private: int = 0
+    pinned_pages: int = 0
+    host_cache_bytes: int = 0
+    disk_cache_bytes: int = 0
     page_size: int = 0
     steps_total: int = 0
     prompt_tokens_total: int = 0
@@ -177,4 +185,6 @@ class EngineStats(Struct, frozen=True, kw_only=True):
     failed_total: int = 0
     retracted_total: int = 0
     evicted_pages_total: int = 0
+    host_pages_restored_total: int = 0
+    disk_pages_restored_total: int = 0
     step_seconds_total: float = 0.0

@@ -21,6 +21,8 @@ MAX_STOPS = 32
 MAX_LABEL_CHARS = 256
 MAX_CHOSEN_TOKENS = 1024
 MAX_LOGIT_BIAS = 100.0
+MAX_PIN_SECONDS = 3600.0
+MAX_CALLS_LEFT = 10_000
 
 INT32 = (1 << 31) - 1
 INT64 = (1 << 63) - 1
@@ -66,6 +68,8 @@ REQUEST_BOUNDS: Mapping[str, Bound] = {
     "top_logprobs": Bound(0, 20, integer=True),
     "priority": Bound(-INT32 - 1, INT32, integer=True),
     "deadline": Bound(0, above_low=True),
+    "pin_ttl": Bound(0, MAX_PIN_SECONDS),
+    "calls_left": Bound(0, MAX_CALLS_LEFT, integer=True),
 }
 
 

@@ -30,6 +30,9 @@ class Tiers:
     """The tiers below a tree's pool.
 
     Pages come back by ``restore``, into the tree; nobody reads them elsewhere. One loop owns this.
+
+    Attributes:
+        restored_from_host, restored_from_disk: pages that were found below so far.
     """
 
     def __init__(
@@ -46,6 +49,8 @@ class Tiers:
         """``fingerprint``: of all that a page's content depends on beside tokens and namespace."""
         self.host = host
         self.disk = disk
+        self.restored_from_host = 0
+        self.restored_from_disk = 0
         self._tree = tree
         self._pool = pool
         self._raw = RawPages(kv)
@@ -146,8 +151,11 @@ class Tiers:
 
     def _find(self, key: Key) -> Payload | None:
         payload = self.host.get(key)
-        if payload is None and self.disk is not None:
+        if payload is not None:
+            self.restored_from_host += 1
+        elif self.disk is not None:
             payload = self.disk.get(key, self._raw.bytes_per_page)
+            self.restored_from_disk += payload is not None
         return payload
 
     def _make_room(self, wanted: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from phloem.runtime.plan import Floats, LogitEdits, Longs
+from phloem.runtime.plan import NO_FLOATS, NO_LONGS, Floats, LogitEdits, Longs
 from phloem.runtime.scheduling.sequence import Sequence
 
 
@@ -26,7 +26,7 @@ class Triples:
 
     def arrays(self) -> tuple[Longs, Longs, Floats]:
         if not self.rows:
-            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+            return NO_LONGS, NO_LONGS, NO_FLOATS
         return np.concatenate(self.rows), np.concatenate(self.tokens), np.concatenate(self.values)
 
 

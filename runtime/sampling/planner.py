@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from phloem.runtime.plan import SamplePlan, ScorePlan, StepPlan, lay_out
+from phloem.runtime.plan import NO_SCORES, Floats, Longs, SamplePlan, ScorePlan, StepPlan, lay_out
 from phloem.runtime.sampling.edits import logit_edits
 from phloem.runtime.scheduling.scheduler import Span
 from phloem.runtime.scheduling.sequence import Sequence
@@ -73,15 +74,23 @@ def plan_step(spans: list[Span], page_size: int, eos_ids: tuple[int, ...]) -> Pl
 
 
 def sample_plan(sequences: list[Sequence], eos_ids: tuple[int, ...]) -> SamplePlan:
-    params = [seq.params for seq in sequences]
     return SamplePlan(
-        temperature=np.array([p.temperature for p in params], dtype=np.float32),
-        top_k=np.array([p.top_k if p.top_k > 0 else 1 << 30 for p in params], dtype=np.int64),
-        top_p=np.array([p.top_p for p in params], dtype=np.float32),
-        min_p=np.array([p.min_p for p in params], dtype=np.float32),
-        seed=np.array([seq.seed for seq in sequences], dtype=np.int64),
+        *constants(tuple(sequences)),
         position=np.array([len(seq.tokens) for seq in sequences], dtype=np.int64),
         edits=logit_edits(sequences, eos_ids),
+    )
+
+
+@lru_cache(maxsize=1)
+def constants(sequences: tuple[Sequence, ...]) -> tuple[Floats, Longs, Floats, Floats, Longs]:
+    """What does not change from step to step while the same sequences decode."""
+    params = [seq.params for seq in sequences]
+    return (
+        np.array([p.temperature for p in params], dtype=np.float32),
+        np.array([p.top_k if p.top_k > 0 else 1 << 30 for p in params], dtype=np.int64),
+        np.array([p.top_p for p in params], dtype=np.float32),
+        np.array([p.min_p for p in params], dtype=np.float32),
+        np.array([seq.seed for seq in sequences], dtype=np.int64),
     )
 
 
@@ -123,6 +132,8 @@ class ScoreRows:
         return index
 
     def plan(self) -> ScorePlan:
+        if not self._rows:
+            return NO_SCORES
         chosen = np.array(self._chosen, dtype=np.int64).reshape(-1, 2)
         return ScorePlan(
             rows=np.array(self._rows, dtype=np.int64),

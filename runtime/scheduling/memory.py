@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phloem.radix_cache import InvariantError, Match, Node, PagePool, RadixCache
+from phloem.radix_cache import InvariantError, Match, Node, PagePool, Pins, RadixCache
 from phloem.radix_cache.tiers import Tiers
 from phloem.runtime.scheduling.sequence import Seen, Sequence
 
@@ -26,14 +26,24 @@ class PageCopy:
 
 @dataclass(frozen=True, slots=True)
 class PageUsage:
-    """Pages by owner: free + evictable + protected + private == total; ``evicted`` so far."""
+    """Pages by owner: free + evictable + protected + private == total.
+
+    Attributes:
+        pinned: those of the protected that a pin reaches over, whoever else uses them.
+        evicted: so far.
+    """
 
     total: int
     free: int
     evictable: int
     protected: int
     private: int
+    pinned: int
     evicted: int
+
+
+MOST_PINNED = 0.5
+"""Share of all pages that pins may hold: the rest is for whoever runs next."""
 
 
 class SequenceMemory:
@@ -47,6 +57,7 @@ class SequenceMemory:
         self.pool = pool
         self.tree = tree
         self.tiers = tiers
+        self.pins = None if tree is None else Pins(tree, int(pool.total * MOST_PINNED))
         self._copied: list[int] = []
         self.page_size = pool.page_size
 
@@ -162,10 +173,25 @@ class SequenceMemory:
             self._copied.clear()
 
     def _make_free(self, wanted: int) -> bool:
+        """Evict what is missing; pins hold until nothing else is left."""
+        self._evict_to(wanted)
+        while self.pool.free < wanted and self.drop_first_pin():
+            self._evict_to(wanted)
+        return self.pool.free >= wanted
+
+    def _evict_to(self, wanted: int) -> None:
         missing = wanted - self.pool.free
         if missing > 0 and self.tree is not None:
             self.tree.evict(missing)
-        return self.pool.free >= wanted
+
+    def drop_first_pin(self) -> bool:
+        """Make evictable what the pin that ends first has kept; False if there is none."""
+        return self.pins is not None and self.pins.drop_first()
+
+    def expire_pins(self) -> None:
+        """Let go of what was kept for a time that is over."""
+        if self.pins is not None:
+            self.pins.expire()
 
     def checkpoint(self, seq: Sequence) -> None:
         """Put the sequence's full computed pages into the tree, for others to share.
@@ -201,10 +227,15 @@ class SequenceMemory:
         if self.tree is not None and parent.node is not None:
             self.tree.lock(parent.node)
 
-    def release(self, seq: Sequence, *, keep: bool = True) -> None:
-        """Stop running: give every page back; with ``keep`` the tree keeps the full ones."""
+    def release(self, seq: Sequence, *, keep: bool = True, pin_ttl: float = 0.0) -> None:
+        """Stop running: give every page back; with ``keep`` the tree keeps the full ones.
+
+        These are pinned for ``pin_ttl`` seconds.
+        """
         if keep:
             self.checkpoint(seq)
+        if pin_ttl and self.pins is not None and seq.node is not None:
+            self.pins.place(seq.node, pin_ttl)
         if self.tree is not None and seq.node is not None:
             self.tree.unlock(seq.node)
         self.pool.release(seq.pages.view())
@@ -222,6 +253,8 @@ class SequenceMemory:
 
     def flush(self) -> bool:
         """Empty the tree, and what this process alone holds below; False if a page is in use."""
+        if self.pins is not None:
+            self.pins.clear()
         return self.tree is None or self.tree.reset()
 
     def close(self) -> None:
@@ -239,6 +272,7 @@ class SequenceMemory:
             evictable=evictable,
             protected=protected,
             private=self.pool.total - self.pool.free - evictable - protected,
+            pinned=self.pins.pages if self.pins is not None else 0,
             evicted=tree.evicted_pages if tree else 0,
         )
 

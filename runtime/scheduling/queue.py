@@ -46,7 +46,7 @@ class WaitingQueue:
         seq.waits_since = now
         due = now + max(self._max_wait - seq.waited, 0.0)
         self._by_due.add(seq, due)
-        self._by_rank.add(seq, self._rule.rank(self._memory, seq), due)
+        self._by_rank.add(seq, *self._rule.rank(self._memory, seq), due)
 
     def remove(self, seq: Sequence) -> None:
         """Take a sequence out that will not start."""
@@ -99,10 +99,10 @@ class WaitingQueue:
 
     def _measure(self, seq: Sequence) -> None:
         rank = self._rule.rank(self._memory, seq)
-        last, due = self._by_rank.key(seq)
-        if rank != last:
+        *last, due = self._by_rank.key(seq)
+        if rank != tuple(last):
             self._by_rank.remove(seq)
-            self._by_rank.add(seq, rank, due)
+            self._by_rank.add(seq, *rank, due)
 
     def __contains__(self, seq: object) -> bool:
         return seq in self._by_due

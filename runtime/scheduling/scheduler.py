@@ -16,6 +16,7 @@ from phloem.runtime.scheduling.following import MIN_SHARED, Leaders
 from phloem.runtime.scheduling.memory import PageCopy, SequenceMemory
 from phloem.runtime.scheduling.policy import RULES
 from phloem.runtime.scheduling.preemption import victims
+from phloem.runtime.scheduling.programs import Programs
 from phloem.runtime.scheduling.queue import WaitingQueue
 from phloem.runtime.scheduling.room import Room, places
 from phloem.runtime.scheduling.sequence import Sequence
@@ -62,12 +63,14 @@ class Scheduler:
         self.limits = limits
         self.reserve = OutputReserve()
         self.running: list[Sequence] = []
+        self.programs = Programs()
         self._rule = RULES[limits.policy]
         self.waiting = WaitingQueue(self._rule, memory, limits.max_wait)
         self._room = Room(memory, self.reserve, limits.step_tokens, limits.max_running)
 
     def add(self, seq: Sequence) -> None:
         """Queue a sequence (with its siblings, which fork from it when its prompt is done)."""
+        self.programs.enter(seq)
         self.waiting.add(seq, seq.arrival)
 
     def fork(self, parent: Sequence) -> list[Sequence]:
@@ -79,16 +82,26 @@ class Scheduler:
         self.running.extend(children)
         return children
 
-    def remove(self, seq: Sequence, *, keep: bool = True) -> None:
+    def remove(self, seq: Sequence, now: float, *, keep: bool = True) -> None:
         """Take a sequence out, wherever it is; ``keep`` its KV in the tree if it was running."""
         if seq in self.running:
             self.running.remove(seq)
-            self.memory.release(seq, keep=keep)
+            self.memory.release(seq, keep=keep, pin_ttl=self._pin_ttl(seq))
         elif seq in self.waiting:
             self.waiting.remove(seq)
+        self.programs.leave(seq, now)
+
+    def _pin_ttl(self, seq: Sequence) -> float:
+        """Seconds for which the cache is to keep what an ended sequence leaves."""
+        if seq.finish is None or seq.finish.reason not in ("stop", "length"):
+            return 0.0
+        if seq.request.pin_ttl or not self._rule.keeps_warm:
+            return seq.request.pin_ttl
+        return self.programs.keep_warm(seq)
 
     def schedule(self, now: float) -> Schedule:
         """Choose the next step's spans; empty if nothing runs or waits. ``now`` in seconds."""
+        self.memory.expire_pins()
         spans: list[Span] = []
         starved: list[Sequence] = []
         preempted = self._preempt(now) if self._rule.preempts else 0
@@ -213,13 +226,19 @@ class Scheduler:
         )
         return shared >= MIN_SHARED and shared - self.memory.cached_length(seq) >= MIN_SHARED
 
+    def _has_pages(self, seq: Sequence, now: float) -> bool:
+        """Whether there are pages beside those of who runs; who is due gets pinned ones too."""
+        fits = self._room.has_pages(seq, self.running)
+        while not fits and self.waiting.is_due(seq, now) and self.memory.drop_first_pin():
+            fits = self._room.has_pages(seq, self.running)
+        return fits
+
     def _start(self, seq: Sequence, budget: int, now: float) -> Span | None:
         """Start one waiting sequence; None, and nothing changed, if there may be no room."""
         if not self._room.has_place(seq, self.running) or not self.memory.attach(seq):
             return None
         count = min(seq.uncomputed, budget)
-        fits = self._room.has_pages(seq, self.running)
-        copies = self.memory.reserve(seq, count) if fits else None
+        copies = self.memory.reserve(seq, count) if self._has_pages(seq, now) else None
         if copies is None:
             self.memory.release(seq, keep=False)
             return None

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from phloem.radix_cache import Node
     from phloem.runtime.output import OutputText
     from phloem.runtime.protocol import Finish, GenerateRequest, SamplingParams, TokenLogprob
+    from phloem.runtime.scheduling.programs import Program
 
 
 class Seen(NamedTuple):
@@ -44,6 +45,7 @@ class Sequence:
         waits_since: when it was queued last, and ``waited`` in all before that, in seconds.
         cached_tokens: tokens that the cache had when it first started; None until then.
         seen: the last look at what the tree holds of it (see SequenceMemory.cached).
+        program: the account of the program that it is a call of, from its arrival to its end.
         siblings: the other continuations of the request, until they fork from this one.
     """
 
@@ -68,6 +70,7 @@ class Sequence:
     forced: deque[int] = field(default_factory=deque)
     siblings: list[Sequence] = field(default_factory=list)
     prompt_logprobs: list[TokenLogprob] = field(default_factory=list)
+    program: Program | None = None
     retractions: int = 0
     finish: Finish | None = None
 

@@ -18,7 +18,7 @@ from phloem.runtime.scheduling.buffer import IntBuffer, Ints
 from phloem.runtime.scheduling.memory import SequenceMemory
 from phloem.runtime.scheduling.scheduler import Limits, Scheduler, Span
 from phloem.runtime.scheduling.sequence import Sequence
-from phloem.runtime.simulator.calendar import Calendar
+from phloem.runtime.simulator.calendar import Arrival, Calendar
 from phloem.runtime.simulator.costs import CostModel
 from phloem.runtime.simulator.trace import Call, spell
 
@@ -27,7 +27,10 @@ MakeTree = Callable[[PagePool, str, Callable[[], float]], RadixCache]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What a trace runs on, and how that is managed; see EngineConfig for the settings."""
+    """What a trace runs on, and how that is managed; see EngineConfig for the settings.
+
+    ``knows_programs``: whether calls say how many of their program will follow them.
+    """
 
     cost: CostModel
     pages: int
@@ -37,6 +40,7 @@ class Machine:
     policy: Policy = "lpm"
     eviction: Eviction = "lru"
     max_wait: float = 5.0
+    knows_programs: bool = True
     make_tree: MakeTree = RadixCache
 
     def scheduler(self, clock: Callable[[], float]) -> Scheduler:
@@ -56,12 +60,14 @@ class Outcome:
     """A call that has ended; times in seconds of the simulated clock.
 
     Attributes:
+        program: the number of the trace's call that it is, or follows from.
         started: when its first span was scheduled.
         first_token: when the step that made its first token was done.
         hit: leading prompt tokens that the tree had when it started.
     """
 
     call: Call
+    program: int
     arrival: float
     started: float
     first_token: float
@@ -75,6 +81,7 @@ class Running:
     """A call on its way, and the tokens that it will generate, int32."""
 
     call: Call
+    program: int
     output: Ints
     started: float = 0.0
     first_token: float = 0.0
@@ -133,30 +140,42 @@ class Simulation:
         self.steps += 1
         ended = [self._end(span.seq) for span in schedule.spans if self._advance(span)]
         for outcome in ended:
-            self._calendar.follow(outcome.call, self.now)
+            self._calendar.follow(outcome.call, outcome.program, self.now)
         return ended
 
     def _admit(self) -> None:
-        for arrival, call in self._calendar.take(self.now):
-            seq = self._sequence(call, arrival)
-            self._running[seq] = Running(call, spell((call.output,)))
+        for arrival in self._calendar.take(self.now):
+            seq = self._sequence(arrival)
+            output = spell((arrival.call.output,))
+            self._running[seq] = Running(arrival.call, arrival.program, output)
             self.scheduler.add(seq)
 
-    def _sequence(self, call: Call, arrival: float) -> Sequence:
+    def _sequence(self, arrival: Arrival) -> Sequence:
+        call = arrival.call
         length = call.prompt_length + call.output.length
         most = (self._machine.pages - 1) * self._machine.page_size
         if length > most:
             raise ValueError(f"a call of {length} tokens cannot run in memory for {most}")
         return Sequence(
-            request=GenerateRequest(rid="", input_ids=[], priority=call.priority),
+            request=self._request(arrival),
             index=0,
             seed=0,
-            arrival=arrival,
+            arrival=arrival.time,
             namespace="",
             token_limit=length,
             output=self._text,
             tokens=IntBuffer(spell(call.prompt)),
             prompt_length=call.prompt_length,
+        )
+
+    def _request(self, arrival: Arrival) -> GenerateRequest:
+        call = arrival.call
+        return GenerateRequest(
+            rid="",
+            input_ids=[],
+            priority=call.priority,
+            program=str(arrival.program),
+            calls_left=call.calls_left if self._machine.knows_programs else None,
         )
 
     def _note_start(self, span: Span) -> None:
@@ -183,10 +202,11 @@ class Simulation:
 
     def _end(self, seq: Sequence) -> Outcome:
         seq.finish = Finish(reason="length")
-        self.scheduler.remove(seq)
+        self.scheduler.remove(seq, self.now)
         running = self._running.pop(seq)
         return Outcome(
             call=running.call,
+            program=running.program,
             arrival=seq.arrival,
             started=running.started,
             first_token=running.first_token,

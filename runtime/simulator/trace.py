@@ -46,6 +46,11 @@ class Call:
     def prompt_length(self) -> int:
         return sum(segment.length for segment in self.prompt)
 
+    @property
+    def calls_left(self) -> int:
+        """How many calls follow one after the other, on the longest way."""
+        return max((1 + call.calls_left for call in self.then), default=0)
+
     def __iter__(self) -> Iterator[Call]:
         """The call and all that follow from it, parents first."""
         yield self

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from harness import Arithmetic, drain, gather, make_core, request, run
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from phloem.runtime.bootstrap import LoadedModel
 from phloem.runtime.completion import Completion
+from phloem.runtime.config import Eviction, Policy
 from phloem.runtime.protocol import Constraint, GenerateRequest
 
 CONSTRAINTS = (
@@ -46,6 +47,8 @@ class Prompt:
     count: int
     constraint: int
     new_tokens: int
+    pin_ttl: float = 0.0
+    calls_left: int | None = None
 
     def request(self) -> GenerateRequest:
         ids = STEMS[self.stem][: self.cut] + list(self.tail)
@@ -54,6 +57,9 @@ class Prompt:
             n=self.count,
             max_new_tokens=self.new_tokens,
             constraint=CONSTRAINTS[self.constraint],
+            pin_ttl=self.pin_ttl,
+            program=f"program {self.stem}",
+            calls_left=self.calls_left,
         )
 
 
@@ -65,12 +71,15 @@ prompts = st.builds(
     count=st.sampled_from([1, 1, 1, 3]),
     constraint=st.integers(0, len(CONSTRAINTS) - 1),
     new_tokens=st.integers(0, 24),
+    pin_ttl=st.sampled_from([0.0, 0.0, 0.01, 100.0]),
+    calls_left=st.sampled_from([None, 0, 3]),
 )
 engines = st.fixed_dictionaries(
     {
         "page_size": st.sampled_from([1, 8, 16]),
         "prefix_cache": st.booleans(),
-        "schedule_policy": st.sampled_from(["fcfs", "lpm"]),
+        "schedule_policy": st.sampled_from(get_args(Policy)),
+        "eviction_policy": st.sampled_from(get_args(Eviction)),
         "step_tokens": st.sampled_from([1, 3, 16, 64, 512]),
         "max_running": st.sampled_from([1, 2, 8]),
         "kv_tokens": st.sampled_from([160, 192, 256, 4096]),

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 from radix_helpers import Clock, ids
 from radix_oracle import Oracle, Prefix
 
-from phloem.radix_cache import Match, Node, PagePool, RadixCache
+from phloem.radix_cache import Match, Node, PagePool, Pins, RadixCache
 
 NAMESPACES = st.sampled_from(["", "tenant"])
 RUNS = st.tuples(st.sampled_from([1, 256, 2**31 - 1]), st.integers(1, 20))
@@ -55,7 +55,9 @@ class CacheMachine(RuleBasedStateMachine):
         self.clock = Clock()
         self.pool = PagePool(num_pages, page_size)
         self.tree = RadixCache(self.pool, clock=self.clock)
+        self.pins = Pins(self.tree, num_pages)
         self.oracle = Oracle(page_size)
+        self.pinned: dict[Prefix, float] = {}
         self.live: list[Request] = []
         self.copying: set[int] = set()
         self.content: dict[int, Prefix] = {}
@@ -127,6 +129,38 @@ class CacheMachine(RuleBasedStateMachine):
     def abort(self, request: Request) -> None:
         self.stop(request)
 
+    @rule(request=requests, seconds=st.integers(0, 20))
+    def pin(self, request: Request, seconds: int) -> None:
+        """Keep what the request shares; a longer pin takes up those on its way."""
+        self.pins.place(request.node, seconds)
+        end = self.clock.now + seconds
+        key = request.namespace, request.tokens[: request.locked]
+        if not key[1] or self.pinned.get(key, -1) >= end:
+            return
+        self.oracle.lock(*key, +1)
+        for prefix in [*self.oracle.prefixes(*key)]:
+            if self.pinned.get(prefix, end + 1) <= end:
+                self.unpin(prefix)
+        self.pinned[key] = end
+
+    @rule(seconds=st.integers(0, 5))
+    def expire(self, seconds: int) -> None:
+        self.clock.now += seconds
+        self.pins.expire()
+        for prefix, end in list(self.pinned.items()):
+            if end <= self.clock.now:
+                self.unpin(prefix)
+
+    @rule()
+    def drop_first_pin(self) -> None:
+        assert self.pins.drop_first() == bool(self.pinned)
+        if self.pinned:
+            self.unpin(min(self.pinned, key=lambda prefix: self.pinned[prefix]))
+
+    def unpin(self, prefix: Prefix) -> None:
+        del self.pinned[prefix]
+        self.oracle.lock(*prefix, -1)
+
     @rule(namespace=NAMESPACES, tokens=TOKENS)
     def look(self, namespace: str, tokens: tuple[int, ...]) -> None:
         self.match(namespace, tokens)
@@ -154,6 +188,12 @@ class CacheMachine(RuleBasedStateMachine):
         assert self.tree.cached_tokens == len(cached) * self.page_size
         assert self.pool.free == self.pool.total - len(held | cached)
         self.tree.check(private=len(held - cached))
+
+    @invariant()
+    def pins_hold_what_they_are_to(self) -> None:
+        pages = {page for prefix in self.pinned for page in self.oracle.prefixes(*prefix)}
+        assert self.pins.pages == len(pages)
+        assert len(self.pins) == len(self.pinned)
 
     @invariant()
     def references_are_those_of_holders(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from phloem.radix_cache import PagePool, RadixCache
-from phloem.runtime.protocol import GenerateRequest, SamplingParams
+from phloem.runtime.protocol import Finish, GenerateRequest, SamplingParams
 from phloem.runtime.scheduling.buffer import IntBuffer
 from phloem.runtime.scheduling.memory import SequenceMemory
 from phloem.runtime.scheduling.scheduler import Limits, Schedule, Scheduler, Span
@@ -40,10 +40,10 @@ class Stepper:
         self.started: dict[Sequence, float] = {}
         self.ended: dict[Sequence, float] = {}
 
-    def add(self, prompt: list[int], new: int = 4, *, priority: int = 0, n: int = 1) -> Sequence:
+    def add(self, prompt: list[int], new: int = 4, *, n: int = 1, **fields: Any) -> Sequence:
         """Queue a request for ``n`` times ``new`` tokens; its first sequence."""
         sampling = SamplingParams(max_new_tokens=new, n=n)
-        request = GenerateRequest(rid="", input_ids=prompt, sampling=sampling, priority=priority)
+        request = GenerateRequest(rid="", input_ids=prompt, sampling=sampling, **fields)
         first, *others = (
             Sequence(
                 request=request,
@@ -92,4 +92,5 @@ class Stepper:
         seq.tokens.append(1000 + seq.index)
         if seq.remaining <= 0:
             self.ended[seq] = self.now
-            self.scheduler.remove(seq)
+            seq.finish = Finish(reason="length")
+            self.scheduler.remove(seq, self.now)

@@ -72,10 +72,10 @@ def test_everything_ends(sent: list[Call], options: dict[str, Any]) -> None:
         for at, doomed in to_abort:
             if world.now >= at:
                 for seq in doomed:
-                    world.scheduler.remove(seq)
+                    world.scheduler.remove(seq, world.now)
     for _, doomed in to_abort:
         for seq in doomed:
-            world.scheduler.remove(seq)
+            world.scheduler.remove(seq, world.now)
     world.run(most=20_000)
     assert all(seq.remaining == 0 for seq in served)
     usage = world.memory.usage()

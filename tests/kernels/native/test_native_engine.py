@@ -88,6 +88,7 @@ def test_idle_threads_use_no_cpu() -> None:
 
 
 def test_threads_end_with_their_engine() -> None:
+    gc.collect()  # those of other tests
     before = psutil.Process().num_threads()
     ops = NativeOps(6)
     small_step(ops).first(10)

@@ -30,6 +30,7 @@ def test_evicted_pages_come_back_from_the_host() -> None:
     cache.put("", B)
     assert cache.get("", A) == len(A)
     assert cache.get("", B) == len(B)
+    assert cache.tiers.restored_from_host == (len(A) + len(B)) // PAGE
     cache.tree.check(private=0)
 
 
