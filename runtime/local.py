@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from phloem.runtime.completion import Completion, as_exception, collect
+from phloem.runtime.background import BackgroundLoop
+from phloem.runtime.completion import Completion, collect
 from phloem.runtime.config import DEFAULT_MODEL, EngineConfig
-from phloem.runtime.errors import EngineDeadError, RequestError
+from phloem.runtime.errors import RequestError
 from phloem.runtime.in_process import local_client
-from phloem.runtime.protocol import Delta, EngineStats, GenerateRequest, SamplingParams
-from phloem.runtime.sampling.fields import sampling_params
+from phloem.runtime.local_request import Prompt, Sampling, make_request, token_ids
+from phloem.runtime.local_session import LocalSession
+from phloem.runtime.protocol import Delta, EngineStats, GenerateRequest
+from phloem.runtime.sessions import Session
 
-T = TypeVar("T")
-Prompt = str | Sequence[int]
-Sampling = SamplingParams | Mapping[str, Any] | None
 Messages = Sequence[Mapping[str, Any]]
 
 
@@ -48,9 +46,7 @@ class Engine:
 
     def _start(self, config: EngineConfig) -> None:
         self.client = local_client(config)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
+        self._loop = BackgroundLoop()
 
     def generate(self, prompt: Prompt, sampling: Sampling = None) -> Completion:
         """Continue one prompt (text, or token ids).
@@ -59,11 +55,11 @@ class Engine:
             RequestError: the prompt or a parameter is invalid.
             GenerationError: the request failed.
         """
-        return self._run(self._complete(prompt, sampling))[0]
+        return self._loop.run(self._complete(prompt, sampling))[0]
 
     def generate_n(self, prompt: Prompt, sampling: Sampling = None) -> list[Completion]:
         """All ``n`` continuations of one prompt."""
-        return self._run(self._complete(prompt, sampling))
+        return self._loop.run(self._complete(prompt, sampling))
 
     def generate_batch(
         self, prompts: Sequence[Prompt], sampling: Sampling = None
@@ -73,18 +69,12 @@ class Engine:
         async def gather() -> list[list[Completion]]:
             return await asyncio.gather(*(self._complete(prompt, sampling) for prompt in prompts))
 
-        return [completions[0] for completions in self._run(gather())]
+        return [completions[0] for completions in self._loop.run(gather())]
 
     def stream(self, prompt: Prompt, sampling: Sampling = None) -> Iterator[Delta]:
         """The deltas of one prompt's continuations, as they are made."""
-        deltas = self.client.generate(self.request(prompt, sampling, stream=True))
-        try:
-            while (delta := self._run(advance(deltas))) is not None:
-                if delta.finish is not None and delta.finish.error is not None:
-                    raise as_exception(delta.finish.error)
-                yield delta
-        finally:
-            self._run(close(deltas))
+        request = self.request(prompt, sampling, stream=True)
+        yield from self._loop.stream(self.client.generate(request))
 
     def chat(self, messages: Messages, sampling: Sampling = None) -> Completion:
         """Answer a conversation."""
@@ -102,34 +92,35 @@ class Engine:
         self, prompt: Prompt, sampling: Sampling = None, *, stream: bool = False
     ) -> GenerateRequest:
         """The request that ``generate`` would submit, or ``stream``."""
-        params = sampling if isinstance(sampling, SamplingParams) else sampling_params(sampling)
-        ids = self._encode(prompt)
-        return GenerateRequest(rid=uuid.uuid4().hex, input_ids=ids, sampling=params, stream=stream)
+        ids = token_ids(self.client.tokenizer, prompt)
+        return make_request(ids, sampling, stream=stream)
 
-    def _encode(self, prompt: Prompt) -> list[int]:
-        if isinstance(prompt, str):
-            return self.client.tokenizer.encode(prompt)
-        if isinstance(prompt, Sequence):
-            ids = [token for token in prompt if isinstance(token, int)]
-            if len(ids) == len(prompt):
-                return ids
-        raise RequestError("a prompt is text or a list of token ids", param="prompt")
+    def open_session(
+        self, capacity: int | None = None, timeout: float | None = None
+    ) -> LocalSession:
+        """A conversation that keeps what was said, so that each call gives only what is new.
+
+        ``capacity``: the most tokens that it and its branches may hold together. ``timeout``:
+        seconds (600 by default) for which the cache keeps its tokens after each call.
+
+        Raises:
+            RequestError: one of them is out of its limits.
+        """
+        return LocalSession(self.client, self._loop, Session("", capacity, timeout))
 
     def stats(self) -> EngineStats:
         """Current counters."""
-        return self._run(self.client.stats())
+        return self._loop.run(self.client.stats())
 
     def flush_cache(self) -> bool:
         """Empty the prefix cache; False if requests are running."""
-        return self._run(self.client.flush_cache())
+        return self._loop.run(self.client.flush_cache())
 
     def close(self) -> None:
         """Stop the engine and free its memory."""
-        if self._loop.is_closed():
+        if self._loop.is_closed:
             return
         self.client.close()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
         self._loop.close()
 
     def __enter__(self) -> Engine:
@@ -146,18 +137,3 @@ class Engine:
     async def _complete(self, prompt: Prompt, sampling: Sampling) -> list[Completion]:
         request = self.request(prompt, sampling)
         return await collect(self.client.generate(request), request.sampling.n)
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop.is_closed():
-            work.close()
-            raise EngineDeadError("the engine was shut down")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-
-async def advance(deltas: AsyncIterator[Delta]) -> Delta | None:
-    return await anext(deltas, None)
-
-
-async def close(deltas: AsyncGenerator[Delta, None]) -> None:
-    """Leave a stream, early perhaps; then its request is aborted."""
-    await deltas.aclose()

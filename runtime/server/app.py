@@ -7,7 +7,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 
 from phloem.runtime.client import Client
-from phloem.runtime.server import chat, completions, control, generate, status
+from phloem.runtime.server import chat, completions, control, generate, sessions, status
 from phloem.runtime.server.control_types import AbortBody, DetokenizeBody, TokenizeBody
 from phloem.runtime.server.errors import install_error_handlers
 from phloem.runtime.server.middleware import ApiKey, BodyLimit
@@ -15,15 +15,18 @@ from phloem.runtime.server.native_types import GenerateBody, NativeSampling
 from phloem.runtime.server.openai_types import ChatRequest, CompletionRequest
 from phloem.runtime.server.openapi import install_openapi
 from phloem.runtime.server.service import Service
+from phloem.runtime.server.session_types import CloseSessionBody, OpenSessionBody
 from phloem.runtime.server.settings import ServerSettings
 
 BODIES = (
     AbortBody,
     ChatRequest,
+    CloseSessionBody,
     CompletionRequest,
     DetokenizeBody,
     GenerateBody,
     NativeSampling,
+    OpenSessionBody,
     TokenizeBody,
 )
 
@@ -37,7 +40,7 @@ def create_app(client: Client, settings: ServerSettings | None = None) -> FastAP
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
     if settings.api_key is not None:
         app.add_middleware(ApiKey, key=settings.api_key)
-    for module in (generate, completions, chat, control, status):
+    for module in (generate, sessions, completions, chat, control, status):
         app.include_router(module.router)
     install_error_handlers(app)
     install_openapi(app, BODIES)

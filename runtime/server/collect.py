@@ -14,6 +14,7 @@ from itertools import accumulate
 from phloem.runtime.client import Client
 from phloem.runtime.completion import Completion
 from phloem.runtime.protocol import Delta, GenerateRequest
+from phloem.runtime.sessions import Continuation, generate
 
 Deltas = AsyncGenerator[tuple[int, Delta], None]
 """(slot, delta) pairs; those of a slot are in order."""
@@ -27,11 +28,13 @@ class Batch:
         requests: one for each prompt.
         names: the API's names of engine fields that it calls otherwise, for error messages.
         arrived: when the HTTP request came, by ``time.perf_counter``.
+        turn: where the only request goes on, if it is a session's turn.
     """
 
     requests: list[GenerateRequest]
     names: Mapping[str, str]
     arrived: float
+    turn: Continuation | None = None
 
     @property
     def starts(self) -> list[int]:
@@ -42,7 +45,7 @@ class Batch:
 async def run(client: Client, batch: Batch) -> Deltas:
     """The batch's deltas as they come; closing this generator aborts what still runs."""
     if len(batch.requests) == 1:
-        source = client.generate(batch.requests[0])
+        source = _alone(client, batch)
         try:
             async for delta in source:
                 yield delta.index, delta
@@ -56,6 +59,13 @@ async def run(client: Client, batch: Batch) -> Deltas:
             yield starts[prompt] + delta.index, delta
     finally:
         await merged.aclose()
+
+
+def _alone(client: Client, batch: Batch) -> AsyncGenerator[Delta, None]:
+    [request] = batch.requests
+    if batch.turn is None:
+        return client.generate(request)
+    return generate(client, batch.turn, request)
 
 
 async def _merge(sources: Sequence[AsyncGenerator[Delta, None]]) -> Deltas:

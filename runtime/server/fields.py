@@ -56,7 +56,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
     choices: list[str] | None = None
 
 
-ROUTING = ("priority", "extra_key", "cache_salt", "program")
+ROUTING = ("priority", "extra_key", "cache_salt", "pin_ttl", "program", "calls_left")
 """Fields that GenerateRequest has under the same name and type."""
 
 

@@ -9,7 +9,7 @@ from phloem.runtime.completion import Completion
 from phloem.runtime.protocol import Delta
 from phloem.runtime.server.decode import Schema
 from phloem.runtime.server.native_reply import Results
-from phloem.runtime.server.native_request import make_batch
+from phloem.runtime.server.native_request import is_single, make_batch
 from phloem.runtime.server.native_types import REFUSED, GenerateBody
 from phloem.runtime.server.openapi import body_of
 from phloem.runtime.server.replies import Answer, EventStream, encode, event
@@ -36,13 +36,6 @@ async def generate(request: Request) -> Response:
         return encode(made[0] if alone else made)
 
     return Answer(service, batch, render, decoded.headers)
-
-
-def is_single(body: GenerateBody) -> bool:
-    """Whether one prompt was sent as itself, not in a list."""
-    if body.input_ids is None:
-        return isinstance(body.text, str)
-    return isinstance(body.input_ids[0], int)
 
 
 class _Events:

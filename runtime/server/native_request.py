@@ -20,8 +20,10 @@ from phloem.runtime.server.fields import (
     the_one,
 )
 from phloem.runtime.server.native_types import GenerateBody, NativeSampling
-from phloem.runtime.server.prompts import split, token_ids
+from phloem.runtime.server.prompts import Prompt, split, token_ids
 from phloem.runtime.server.service import Service
+from phloem.runtime.server.sessions import continuation
+from phloem.runtime.sessions import Continuation
 
 DEFAULT_TOKENS = 128
 NAMES = {
@@ -35,14 +37,15 @@ async def make_batch(service: Service, decoded: Decoded[GenerateBody]) -> Batch:
     """One request for each prompt.
 
     Raises:
-        RequestError: there is not exactly one kind of prompt, lists differ in length, or a
-            sampling parameter is unknown or of the wrong type.
+        RequestError: there is not exactly one kind of prompt, lists differ in length, a
+            sampling parameter is unknown or of the wrong type, or a session or turn is unknown.
     """
     body = decoded.value
     field, prompt = _prompt(body)
     prompts = split(prompt, field)
     count = len(prompts)
     service.check_size(count, field)
+    turn = _turn(service, body, field)
     sampled = [_sampling(*each) for each in _sampling_dicts(body, count)]
     service.check_size(sum(max(sampling.n, 0) for _, sampling in sampled), "n")
     requests = [
@@ -56,17 +59,44 @@ async def make_batch(service: Service, decoded: Decoded[GenerateBody]) -> Batch:
             **given(body, ROUTING),
         )
         for rid, ids, (_, sampling) in zip(
-            _rids(body.rid, count), await token_ids(service, prompts), sampled, strict=True
+            _rids(body.rid, count), await _token_ids(service, prompts, turn), sampled, strict=True
         )
     ]
     names = {**NAMES, "input_ids": field, "constraint": sampled[0][0]}
-    return Batch(requests, names, decoded.arrived)
+    return Batch(requests, names, decoded.arrived, turn)
 
 
 def _prompt(body: GenerateBody) -> tuple[str, Any]:
     if (body.text is None) == (body.input_ids is None):
         raise RequestError("exactly one of `text` and `input_ids` is required", param="text")
     return ("text", body.text) if body.text is not None else ("input_ids", body.input_ids)
+
+
+def is_single(body: GenerateBody) -> bool:
+    """Whether one prompt was sent as itself, not in a list."""
+    if body.input_ids is None:
+        return isinstance(body.text, str)
+    return isinstance(body.input_ids[0], int)
+
+
+def _turn(service: Service, body: GenerateBody, field: str) -> Continuation | None:
+    """Where the prompt goes on, if it belongs to a session."""
+    if body.session_params is None:
+        return None
+    if not is_single(body):
+        raise RequestError(
+            f"`{field}` must be one prompt, not a list, with `session_params`", param=field
+        )
+    return continuation(service, body.session_params)
+
+
+async def _token_ids(
+    service: Service, prompts: list[Prompt], turn: Continuation | None
+) -> list[list[int]]:
+    """Each prompt's token ids, behind the history of its turn; special ones begin a history."""
+    history = [] if turn is None else turn.history()
+    prompt_ids = await token_ids(service, prompts, special=not history)
+    return [history + ids for ids in prompt_ids] if history else prompt_ids
 
 
 def _rids(rid: str | list[str] | None, count: int) -> list[str]:

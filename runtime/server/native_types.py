@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from phloem.runtime.server.fields import SamplingFields
+from phloem.runtime.server.session_types import SessionParams
 
 REFUSED = frozenset(
     {
@@ -23,7 +24,6 @@ REFUSED = frozenset(
         "return_entropy",
         "return_hidden_states",
         "return_routed_experts",
-        "session_params",
         "video_data",
     }
 )
@@ -42,7 +42,7 @@ class GenerateBody(msgspec.Struct, kw_only=True):
     """``POST /generate``: one prompt, or a list of them for a batch.
 
     ``sampling_params`` is one for all prompts or a list of one for each; its fields are those of
-    NativeSampling.
+    NativeSampling. ``session_params`` takes one prompt and one sequence.
     """
 
     text: str | list[str] | None = None
@@ -59,7 +59,10 @@ class GenerateBody(msgspec.Struct, kw_only=True):
     timeout: float | None = None
     extra_key: str | None = None
     cache_salt: str | None = None
+    pin_ttl: float | None = None
     program: str | None = None
+    calls_left: int | None = None
+    session_params: SessionParams | None = None
 
 
 Triple = tuple[float | None, int, str | None]

@@ -104,7 +104,9 @@ class OpenAIRequest(SamplingFields, kw_only=True):
     timeout: float | None = None
     extra_key: str | None = None
     cache_salt: str | None = None
+    pin_ttl: float | None = None
     program: str | None = None
+    calls_left: int | None = None
 
 
 class CompletionRequest(OpenAIRequest, kw_only=True):

@@ -28,8 +28,10 @@ def split(prompt: str | Sequence[str | int | list[int]], param: str) -> list[Pro
     return cast("list[Prompt]", prompt)
 
 
-async def token_ids(service: Service, prompts: list[Prompt]) -> list[list[int]]:
-    """Each prompt's token ids; prompts are all texts or all ids."""
+async def token_ids(
+    service: Service, prompts: list[Prompt], *, special: bool = True
+) -> list[list[int]]:
+    """Each prompt's token ids; prompts are all texts or all ids. ``special`` as in ``encode``."""
     if isinstance(prompts[0], str):
-        return await service.encode(cast("list[str]", prompts))
+        return await service.encode(cast("list[str]", prompts), special=special)
     return cast("list[list[int]]", prompts)

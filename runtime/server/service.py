@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 
@@ -17,6 +17,8 @@ from phloem.runtime.server.collect import Batch, Deltas, run
 from phloem.runtime.server.errors import FailedError
 from phloem.runtime.server.metrics import BatchTimer, Metrics
 from phloem.runtime.server.settings import ServerSettings
+from phloem.runtime.server.terms import api_terms
+from phloem.runtime.sessions import Sessions
 from phloem.runtime.validation import token_limit, validate
 
 DEFAULT_MODEL = "default"
@@ -33,6 +35,7 @@ class Service:
     client: Client
     settings: ServerSettings
     metrics: Metrics = field(default_factory=Metrics)
+    sessions: Sessions = field(default_factory=Sessions)
     active: set[str] = field(default_factory=set)
 
     def check_model(self, name: str | None) -> str:
@@ -96,16 +99,17 @@ class Service:
             yield deltas
 
     async def _run(self, batch: Batch) -> Deltas:
-        try:
-            with self._claimed(batch), closing(BatchTimer(self.metrics, batch)) as timer:
-                async with aclosing(run(self.client, batch)) as deltas:
-                    async for slot, delta in deltas:
-                        timer.see(slot, delta)
-                        if delta.finish is not None and delta.finish.reason == "error":
-                            raise FailedError(_failure(batch, delta))
-                        yield slot, delta
-        except RequestError as error:
-            raise _in_api_terms(error, batch.names) from None
+        with (
+            api_terms(batch.names),
+            self._claimed(batch),
+            closing(BatchTimer(self.metrics, batch)) as timer,
+        ):
+            async with aclosing(run(self.client, batch)) as deltas:
+                async for slot, delta in deltas:
+                    timer.see(slot, delta)
+                    if delta.finish is not None and delta.finish.reason == "error":
+                        raise FailedError(_failure(batch, delta))
+                    yield slot, delta
 
     async def abort(self, rid: str | None) -> int:
         """End the request ``rid``, or all for None; how many there were."""
@@ -127,14 +131,6 @@ class Service:
             yield
         finally:
             self.active.difference_update(rids)
-
-
-def _in_api_terms(error: RequestError, names: Mapping[str, str]) -> RequestError:
-    message = error.message
-    for ours, theirs in names.items():
-        message = message.replace(f"`{ours}`", f"`{theirs}`")
-    param = None if error.param is None else names.get(error.param, error.param)
-    return RequestError(message, param=param, code=error.code, pointer=error.pointer)
 
 
 def _failure(batch: Batch, delta: Delta) -> ErrorInfo:

@@ -21,6 +21,8 @@ POSTS = (
     "/abort_request",
     "/tokenize",
     "/detokenize",
+    "/open_session",
+    "/close_session",
 )
 
 
@@ -73,6 +75,11 @@ def test_no_json_object(toy: Serving, path: str, body: bytes) -> None:
         ({"text": "a", "rid": ["x", "y"]}, "rid"),
         ({"text": ["a", "b"], "rid": ["x", "x"]}, "rid"),
         ({"text": "a", "priority": 2**40}, "priority"),
+        ({"text": "a", "pin_ttl": -1}, "pin_ttl"),
+        ({"text": "a", "pin_ttl": 3601}, "pin_ttl"),
+        ({"text": "a", "calls_left": -1}, "calls_left"),
+        ({"text": "a", "calls_left": 1.5}, "calls_left"),
+        ({"text": "a", "program": "x" * 257}, "program"),
         ({"text": "a", "return_logprob": True, "top_logprobs_num": 21}, "top_logprobs_num"),
         ({"text": "a", "return_logprob": True, "logprob_start_len": 2}, "logprob_start_len"),
         ({"text": "a", "return_logprob": True, "logprob_start_len": -2}, "logprob_start_len"),
@@ -217,7 +224,8 @@ def test_unknown_routes_and_methods(toy: Serving) -> None:
 
 FIELDS = {
     "/generate": """text input_ids sampling_params rid stream return_logprob logprob_start_len
-        top_logprobs_num token_ids_logprob priority extra_key""",
+        top_logprobs_num token_ids_logprob priority extra_key pin_ttl calls_left
+        session_params""",
     "/v1/completions": """prompt n best_of echo logprobs max_tokens stop stream stream_options seed
         logit_bias temperature top_k json_schema""",
     "/v1/chat/completions": """messages n logprobs top_logprobs max_tokens tools response_format
@@ -225,6 +233,8 @@ FIELDS = {
     "/abort_request": "rid abort_all",
     "/tokenize": "prompt add_special_tokens model",
     "/detokenize": "tokens skip_special_tokens",
+    "/open_session": "session_id capacity_of_str_len timeout",
+    "/close_session": "session_id",
 }
 SAMPLING = ["max_new_tokens", "n", "stop", "stop_regex", "logit_bias", "regex", "choices", "top_p"]
 MESSAGE = ["role", "content", "name", "tool_calls", "tool_call_id"]

@@ -154,3 +154,24 @@ def test_logprobs_are_finite_json(toy: Serving) -> None:
     scores = answer["choices"][0]["logprobs"]
     assert all(math.isfinite(value) for value in scores["token_logprobs"])
     assert all(len(top) >= 1 for top in scores["top_logprobs"])
+
+
+@pytest.mark.parametrize(
+    ("path", "prompt"),
+    [
+        ("/v1/completions", {"prompt": "a"}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]}),
+    ],
+)
+def test_what_the_cache_and_the_scheduler_are_told(
+    toy: Serving, path: str, prompt: dict[str, object]
+) -> None:
+    routing = {"priority": 3, "extra_key": "tenant", "cache_salt": "salt"}
+    routing |= {"pin_ttl": 60, "program": "p1", "calls_left": 2}
+    response = toy.post(path, {**prompt, **routing, "max_tokens": 1})
+    assert response.status_code == 200
+    assert "x-phloem-ignored" not in response.headers
+    request = toy.engine.added[-1]
+    assert {name: getattr(request, name) for name in routing} == routing
+    refused = toy.post(path, {**prompt, "calls_left": -1})
+    assert error_of(refused.content)["param"] == "calls_left"

@@ -163,7 +163,9 @@ def test_every_sampling_field_arrives(toy: Serving) -> None:
         "priority": 3,
         "extra_key": "tenant",
         "cache_salt": "salt",
+        "pin_ttl": 60,
         "program": "p1",
+        "calls_left": 2,
     }
     assert toy.post("/generate", body).status_code == 200
     request = last_request(toy, "every")
@@ -181,6 +183,7 @@ def test_every_sampling_field_arrives(toy: Serving) -> None:
     assert (got.stop_regex, got.seed) == (("q+z",), 11)
     assert (request.priority, request.extra_key) == (3, "tenant")
     assert (request.cache_salt, request.program) == ("salt", "p1")
+    assert (request.pin_ttl, request.calls_left) == (60, 2)
 
 
 def test_constraints_arrive(toy: Serving) -> None:

@@ -68,6 +68,10 @@ def check(info: ModelInfo = INFO, **fields: object) -> None:
         {"token_ids_logprob": (0, 49)},
         {"rid": "x" * 256},
         {"priority": -(2**31)},
+        {"pin_ttl": 3600},
+        {"calls_left": 0},
+        {"calls_left": 10_000},
+        {"program": "x" * 256},
     ],
 )
 def test_limits_are_inclusive(fields: dict[str, object]) -> None:
@@ -127,6 +131,11 @@ def test_limits_are_inclusive(fields: dict[str, object]) -> None:
         ("rid", {"rid": "\ud800"}),
         ("cache_salt", {"cache_salt": "x" * 257}),
         ("priority", {"priority": 2**31}),
+        ("pin_ttl", {"pin_ttl": -1}),
+        ("pin_ttl", {"pin_ttl": 3600.5}),
+        ("calls_left", {"calls_left": -1}),
+        ("calls_left", {"calls_left": 10_001}),
+        ("program", {"program": "x" * 257}),
     ],
 )
 def test_what_is_over_is_named(param: str, fields: dict[str, object]) -> None:
