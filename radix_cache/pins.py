@@ -45,7 +45,7 @@ class Pins:
             if self._ends.get(step, end + 1) <= end:
                 self._drop(step)
         self._ends[node] = end
-        heapq.heappush(self._heap, (end, next(self._order), node))
+        self._enter(node, end)
         while self.pages > self._most_pages:
             self.drop_first()
 
@@ -66,6 +66,12 @@ class Pins:
         """Drop all."""
         while self.drop_first():
             pass
+
+    def _enter(self, node: Node, end: float) -> None:
+        if len(self._heap) > 2 * len(self._ends):  # most are of pins that are gone
+            self._heap = [entry for entry in self._heap if self._ends.get(entry[2]) == entry[0]]
+            heapq.heapify(self._heap)
+        heapq.heappush(self._heap, (end, next(self._order), node))
 
     def _first(self) -> Node | None:
         """The pinned node whose time ends first."""

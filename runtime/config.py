@@ -105,10 +105,11 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         ),
     ] = "lpm"
     max_wait: Annotated[
-        float, Meta(ge=0, description="seconds after which a request is overtaken by none")
+        float,
+        Meta(ge=0, le=86_400, description="seconds after which a request is overtaken by none"),
     ] = 5.0
     queue_timeout: Annotated[
-        Annotated[float, Meta(gt=0)] | None,
+        Annotated[float, Meta(gt=0, le=86_400)] | None,
         Meta(description="seconds after which a request that could not start is refused"),
     ] = None
     step_tokens: Annotated[

@@ -3,7 +3,9 @@
 Subscribers get ``[topic, number, batch]``: the number in 8 bytes, big-endian, the batch in
 msgpack. Whoever missed some sends the first number that it wants to the replay socket (ROUTER)
 and gets ``[b"", number, batch]`` for each one since that is still kept, then number -1. It reads
-one replay before it asks for another.
+one replay before it asks for another: one that does not gets no -1.
+
+What waits for a subscriber that does not read is bounded: it misses what is beyond that.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from phloem.runtime.kv_events.events import Event, EventBatch
 logger = logging.getLogger(__name__)
 
 KEPT = 10_000
-"""Batches for replay."""
+"""Batches for replay; as many wait for a subscriber, and two whole replays for a client."""
 
 POLL_SECONDS = 0.05
 """How long a replay may wait while nothing is published."""
@@ -43,8 +45,11 @@ class EventPublisher:
         """
         self._topic = topic.encode()
         self._context = zmq.Context()
-        self._publish = self._bind(zmq.PUB, endpoint)
-        self._replay = None if replay_endpoint is None else self._bind(zmq.ROUTER, replay_endpoint)
+        self._publish = self._bind(zmq.PUB, endpoint, KEPT)
+        self._replay = None
+        if replay_endpoint is not None:
+            self._replay = self._bind(zmq.ROUTER, replay_endpoint, 2 * (KEPT + 1))
+            self._replay.router_mandatory = True  # full is an error, not a gap that nobody sees
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
         self._queue: queue.SimpleQueue[EventBatch | None] = queue.SimpleQueue()
         self._encoder = msgspec.msgpack.Encoder()
@@ -61,10 +66,10 @@ class EventPublisher:
         self._thread.join()
         self._context.destroy(linger=0)
 
-    def _bind(self, kind: int, endpoint: str) -> zmq.Socket[bytes]:
+    def _bind(self, kind: int, endpoint: str, most_waiting: int) -> zmq.Socket[bytes]:
         socket: zmq.Socket[bytes] = self._context.socket(kind)
-        # A full socket would drop parts of a replay, and a router would take it for complete.
-        socket.sndhwm = 0
+        socket.sndhwm = most_waiting
+        socket.sndtimeo = 0
         try:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
@@ -103,8 +108,11 @@ class EventPublisher:
 
     def _answer(self, client: bytes, batches: Iterable[tuple[int, bytes]]) -> None:
         assert self._replay is not None
-        for number, payload in (*batches, (LAST, b"")):
-            self._replay.send_multipart((client, b"", as_bytes(number), payload))
+        try:
+            for number, payload in (*batches, (LAST, b"")):
+                self._replay.send_multipart((client, b"", as_bytes(number), payload))
+        except zmq.ZMQError as error:
+            logger.debug("a client takes no more of its replay: %s", error)
 
 
 def as_bytes(number: int) -> bytes:

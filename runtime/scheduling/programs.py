@@ -86,7 +86,7 @@ class Programs:
         self._mean_gap += GAP_SHARE * (gap - self._mean_gap)
 
     def leave(self, seq: Sequence, now: float) -> None:
-        """A sequence has ended; nothing if it never came, or has left."""
+        """A sequence ends, still with what it computed; nothing if it never came or has left."""
         program, seq.program = seq.program, None
         if program is not None:
             program.live -= 1
@@ -105,9 +105,9 @@ class Programs:
 
 
 def own_work(seq: Sequence) -> int:
-    """Tokens computed for a sequence; a prompt counts once, whatever the number of siblings."""
-    prompt = seq.prompt_length - (seq.cached_tokens or 0) if seq.index == 0 else 0
-    return prompt + seq.generated
+    """Tokens computed for a running sequence; siblings share the prompt of the first."""
+    found = seq.prompt_length if seq.index else seq.cached_tokens or 0
+    return max(seq.computed - found, 0)
 
 
 def remaining_work(program: Program, calls_left: int | None, this_call: int) -> float:

@@ -84,12 +84,12 @@ class Scheduler:
 
     def remove(self, seq: Sequence, now: float, *, keep: bool = True) -> None:
         """Take a sequence out, wherever it is; ``keep`` its KV in the tree if it was running."""
+        self.programs.leave(seq, now)
         if seq in self.running:
             self.running.remove(seq)
             self.memory.release(seq, keep=keep, pin_ttl=self._pin_ttl(seq))
         elif seq in self.waiting:
             self.waiting.remove(seq)
-        self.programs.leave(seq, now)
 
     def _pin_ttl(self, seq: Sequence) -> float:
         """Seconds for which the cache is to keep what an ended sequence leaves."""

@@ -12,23 +12,26 @@ from phloem.runtime.validation import MAX_LABEL_CHARS
 
 MAX_SESSIONS = 1024
 MAX_TOKENS = 1 << 24
-"""Of all sessions together; a token takes four bytes."""
+MAX_TURNS = 1 << 18
+"""Of all sessions together: a token takes four bytes, a turn some three hundred."""
 
 
 class Sessions:
     """Opens, finds and closes sessions; those that have expired are gone at the next call.
 
-    ``max_tokens`` bounds what all sessions hold together, checked before each turn.
+    ``max_tokens`` and ``max_turns`` bound what all sessions hold together, before each turn.
     """
 
     def __init__(
         self,
         max_sessions: int = MAX_SESSIONS,
         max_tokens: int = MAX_TOKENS,
+        max_turns: int = MAX_TURNS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_sessions = max_sessions
         self._max_tokens = max_tokens
+        self._max_turns = max_turns
         self._clock = clock
         self._sessions: dict[str, Session] = {}
 
@@ -63,7 +66,7 @@ class Sessions:
 
         Raises:
             RequestError: there is none of that id.
-            OverloadedError: all sessions together hold as many tokens as they may.
+            OverloadedError: all sessions together hold as many tokens or turns as they may.
         """
         self._drop_expired()
         if session_id not in self._sessions:
@@ -73,9 +76,14 @@ class Sessions:
                 param="session_id",
                 code="unknown_session",
             )
+        self._check_room()
+        return self._sessions[session_id]
+
+    def _check_room(self) -> None:
         if sum(each.tokens for each in self._sessions.values()) >= self._max_tokens:
             raise OverloadedError(f"all sessions together hold {self._max_tokens} tokens already")
-        return self._sessions[session_id]
+        if sum(each.turns for each in self._sessions.values()) >= self._max_turns:
+            raise OverloadedError(f"all sessions together have {self._max_turns} turns already")
 
     def close(self, session_id: str) -> bool:
         """Forget a session; False if there is none of that id.

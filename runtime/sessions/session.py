@@ -60,6 +60,11 @@ class Session:
         """Tokens of all recorded turns, and those that the running ones may add."""
         return self._tree.tokens + sum(self._running.values())
 
+    @property
+    def turns(self) -> int:
+        """How many are recorded."""
+        return len(self._tree)
+
     def turn(self, rid: str) -> Turn | None:
         """A recorded turn by its request's id."""
         return self._tree.get(rid)

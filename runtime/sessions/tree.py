@@ -15,6 +15,9 @@ class TurnTree:
         # In the order of recording, so parents come before what goes on from them.
         self._turns: dict[str, Turn] = {}
 
+    def __len__(self) -> int:
+        return len(self._turns)
+
     @property
     def latest(self) -> Turn | None:
         """The turn that was recorded last."""

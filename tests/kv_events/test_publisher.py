@@ -112,3 +112,29 @@ def test_a_slow_reader_gets_all_that_is_kept(
 def test_an_address_that_cannot_be_bound_is_named() -> None:
     with pytest.raises(ModelError, match="tcp://256"):
         EventPublisher("tcp://256.1.1.1:1")
+
+
+def test_who_asks_again_without_reading_gets_no_end(
+    context: zmq.Context[zmq.Socket[bytes]],
+    addresses: tuple[str, str],
+    publisher: EventPublisher,
+) -> None:
+    for _ in range(KEPT):
+        publisher.publish([REMOVED])
+    greedy = connect(context, zmq.DEALER, addresses[1])
+    greedy.rcvhwm = 10
+    for _ in range(20):
+        greedy.send_multipart((b"", bytes(8)))
+    time.sleep(0.5)
+    greedy.rcvtimeo = 500
+    received = 0
+    try:
+        while True:
+            greedy.recv_multipart()
+            received += 1
+    except zmq.Again:
+        pass
+    assert received < 10 * KEPT
+    other = connect(context, zmq.DEALER, addresses[1])
+    other.send_multipart((b"", (KEPT - 1).to_bytes(8, "big")))
+    assert number(other.recv_multipart()[1]) == KEPT - 1

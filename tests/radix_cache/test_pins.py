@@ -72,6 +72,16 @@ def test_too_many_pages_drop_the_pins_that_end_first(small: SmallCache) -> None:
     assert (len(pins), pins.pages) == (1, 3)
 
 
+def test_pins_that_are_gone_take_no_memory(small: SmallCache) -> None:
+    pins = Pins(small.tree, most_pages=32)
+    first, again = small.put("ab").node, small.put("xy").node
+    pins.place(first, 3600)
+    for _ in range(1000):
+        small.clock.now += 1
+        pins.place(again, 3600)
+    assert len(pins._heap) < 10
+
+
 def test_nothing_is_no_pin(small: SmallCache) -> None:
     pins = Pins(small.tree, most_pages=5)
     pins.place(small.match("abc").node, 10)

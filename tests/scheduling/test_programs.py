@@ -33,6 +33,25 @@ def test_of_those_that_do_not_say_who_has_had_least_goes_first() -> None:
     assert order(world) == [new, old]
 
 
+def test_a_program_has_had_only_what_was_computed_for_it() -> None:
+    world = Stepper("program", max_running=1, step_tokens=16)
+    world.add([7] * 30, new=20)
+    world.step()
+    never = world.add([1] * 400, program="a")
+    program = never.program
+    world.step()
+    world.scheduler.remove(never, world.now)
+    assert program is not None
+    assert program.computed == 0
+    world.run()
+    partly = world.add([2] * 400, program="b")
+    program = partly.program
+    world.step()
+    world.scheduler.remove(partly, world.now)
+    assert program is not None
+    assert program.computed == 16
+
+
 def test_calls_of_no_program_are_programs_of_one_call() -> None:
     world = Stepper("program")
     world.add([1] * 200)

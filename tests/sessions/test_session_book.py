@@ -75,6 +75,14 @@ def test_so_many_may_be_open() -> None:
     assert len(book) == 2
 
 
+def test_all_together_have_so_many_turns() -> None:
+    book = Sessions(max_turns=2)
+    say(book.open("a").resume(), "1", [1])
+    say(book.open("b").resume(), "1", [1])
+    with pytest.raises(OverloadedError, match="2 turns"):
+        book.find("a")
+
+
 def test_all_together_hold_so_many_tokens() -> None:
     book = Sessions(max_tokens=6)
     say(book.open("a").resume(), "1", [1, 2], [3])

@@ -131,7 +131,9 @@ async def test_an_aborted_turn_changes_nothing(client: EngineClient) -> None:
     await say(client, session.resume(), [20, 21, 22])
     before = history(session)
     where = session.resume()
-    async with aclosing(generate(client, where, turn(where, [30], rid="cut"))) as deltas:
+    async with aclosing(
+        generate(client, where, turn(where, [30], rid="cut", max_new_tokens=200))
+    ) as deltas:
         await anext(deltas)
         await client.abort("cut")
         last = [delta async for delta in deltas][-1]
