@@ -12,7 +12,7 @@ import psutil
 import torch
 
 from phloem.constrained import GrammarCompiler, Vocabulary
-from phloem.kernels.native.kv import MOST_HEAD
+from phloem.kernels.native.kv import MOST_HEAD, MOST_QUERIES
 from phloem.kernels.ops import Ops
 from phloem.kernels.registry import load_ops, native_runs
 from phloem.radix_cache import KVPool
@@ -131,8 +131,11 @@ def native_obstacle(config: EngineConfig, source: WeightSource, device: torch.de
         return "they were not built when the package was installed (is there a C++ compiler?)"
     if not is_known(source.config):
         return f"the architecture {source.config.get('model_type')!r} runs through transformers"
-    if parse_config(source.config).head_dim > MOST_HEAD:
+    model = parse_config(source.config)
+    if model.head_dim > MOST_HEAD:
         return f"its heads have more than {MOST_HEAD} dimensions"
+    if model.num_heads > MOST_QUERIES * model.num_kv_heads:
+        return f"more than {MOST_QUERIES} of its query heads share a KV head"
     for option in ("dtype", "kv_dtype"):
         if getattr(config, option) == "float16":
             return f"there are none for {option} float16"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -20,6 +23,15 @@ from phloem.runtime.protocol import Delta, EngineStats, GenerateRequest
 from phloem.runtime.sessions import Session
 
 Messages = Sequence[Mapping[str, Any]]
+
+_open: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+@atexit.register
+def close_all() -> None:
+    """Stop what computes before the interpreter, and the memory that it computes in, is gone."""
+    for engine in list(_open):
+        engine.close()
 
 
 class Engine:
@@ -47,6 +59,8 @@ class Engine:
     def _start(self, config: EngineConfig) -> None:
         self.client = local_client(config)
         self._loop = BackgroundLoop()
+        self._closing = threading.Lock()
+        _open.add(self)
 
     def generate(self, prompt: Prompt, sampling: Sampling = None) -> Completion:
         """Continue one prompt (text, or token ids).
@@ -117,11 +131,15 @@ class Engine:
         return self._loop.run(self.client.flush_cache())
 
     def close(self) -> None:
-        """Stop the engine and free its memory."""
-        if self._loop.is_closed:
-            return
-        self.client.close()
-        self._loop.close()
+        """Stop the engine and free its memory; calls that wait raise EngineDeadError.
+
+        Nothing in a child of the process that made it. What is open at the end of a process is
+        closed then.
+        """
+        with self._closing:
+            if not self._loop.is_closed:
+                self.client.close()
+                self._loop.close()
 
     def __enter__(self) -> Engine:
         return self

@@ -59,7 +59,7 @@ SAMPLING_BOUNDS: Mapping[str, Bound] = {
     "min_p": Bound(0, 1),
     "frequency_penalty": Bound(-2, 2),
     "presence_penalty": Bound(-2, 2),
-    "repetition_penalty": Bound(0, 2, above_low=True),
+    "repetition_penalty": Bound(0.01, 2),
     "seed": Bound(-INT64 - 1, INT64, integer=True),
     "n": Bound(1, 128, integer=True),
 }

@@ -29,6 +29,7 @@ class NativeEngine:
 
         Raises:
             ValueError: the library is not there, or the processor lacks the instruction set.
+            RuntimeError: the system does not give so many threads.
         """
         library, name = load_library(), kernels_name(kernels)
         if library is None or name is None:
@@ -36,7 +37,8 @@ class NativeEngine:
         self.library: Library = library
         self.kernels = name
         self.threads = threads
-        self.handle = own(self, library.engine_new(name.encode(), threads), library.engine_free)
+        handle = self.check(library.engine_new(name.encode(), threads), None)
+        self.handle = own(self, handle, library.engine_free)
 
     def read_bandwidth(self) -> float:
         """Bytes a second that the threads read from memory; takes some tenths of a second."""
@@ -97,6 +99,9 @@ def row_bytes(weight: StoredWeight) -> np.ndarray[Any, Any]:
 
 
 def own(owner: object, handle: Any, free: Any) -> Any:
-    """``handle``, to be freed with its owner."""
-    weakref.finalize(owner, free, handle)
+    """``handle``, to be freed with its owner.
+
+    Not at the end of the process: a thread may still be computing with it then.
+    """
+    weakref.finalize(owner, free, handle).atexit = False
     return handle

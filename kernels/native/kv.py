@@ -13,6 +13,8 @@ PAGE_SIZES = 1, 8, 16, 32, 64
 """Chunks of keys are whole pages, and small pages parts of a block of 16 keys."""
 TILE = 16
 MOST_HEAD = 256
+MOST_QUERIES = 64
+"""Dimensions of a head, and query heads that share a KV head, at most."""
 
 
 def page_sides(

@@ -12,11 +12,24 @@ import math
 import torch
 from torch import Tensor
 
+from phloem.runtime.errors import ModelError
 from phloem.runtime.models.config import RopeConfig
+
+MOST_ENTRIES = 1 << 30
+"""Four gigabytes: eight million positions of heads of 128."""
 
 
 def rope_table(rope: RopeConfig, context_length: int) -> Tensor:
-    """float32 [context_length, 2, rotated / 2]: cos and sin, scaled by the attention factor."""
+    """float32 [context_length, 2, rotated / 2]: cos and sin, scaled by the attention factor.
+
+    Raises:
+        ModelError: it would be larger than any model that is served.
+    """
+    if context_length * rope.rotated > MOST_ENTRIES:
+        raise ModelError(
+            f"context_length: {context_length} positions of {rope.rotated} rotated dimensions are "
+            f"more than the {MOST_ENTRIES} entries that a rope table may have"
+        )
     frequencies, scale = FREQUENCIES[rope.kind](rope, context_length)
     angles = torch.arange(context_length, dtype=torch.float32)[:, None] * frequencies
     return torch.stack((angles.cos(), angles.sin()), dim=1) * scale

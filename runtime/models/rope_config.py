@@ -51,6 +51,10 @@ def rope_config(hf: Fields, head_dim: int, layers: str = "full_attention") -> Ro
     rope = RopeConfig(theta=float(fields["rope_theta"]), rotated=int(head_dim * partial), kind=kind)
     if rope.rotated % 2:
         raise ModelError(f"the config's rope rotates {rope.rotated} dimensions, which is odd")
+    if not 0 < rope.rotated <= head_dim:
+        raise ModelError(
+            f"the config's rope rotates {rope.rotated} dimensions of heads that have {head_dim}"
+        )
     try:
         return replace(rope, **scaling(hf, fields, rope))
     except KeyError as error:

@@ -76,16 +76,19 @@ def test_what_ops_cannot_do_is_refused(
 
 
 @needs_native
-def test_heads_too_large_for_native_ops_run_on_the_reference(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("heads", "size"), [(1, 260), (65, 4)])
+def test_heads_beyond_native_ops_run_on_the_reference(
+    tmp_path: Path, heads: int, size: int
+) -> None:
     write_tokenizer(tmp_path)
     config = LlamaConfig(
         vocab_size=512,
         hidden_size=32,
         intermediate_size=32,
         num_hidden_layers=1,
-        num_attention_heads=1,
+        num_attention_heads=heads,
         num_key_value_heads=1,
-        head_dim=260,
+        head_dim=size,
     )
     LlamaForCausalLM(config).save_pretrained(tmp_path)
     assert load(EngineConfig(model=str(tmp_path), dtype="float32")).ops.name == "reference"

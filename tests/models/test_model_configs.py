@@ -63,6 +63,8 @@ def test_windows_follow_the_family_where_the_config_does_not_list_them() -> None
         ({"num_key_value_heads": 0}, "num_key_value_heads"),
         ({"sliding_window": 0}, "sliding_window"),
         ({"head_dim": 7}, "odd"),
+        ({"partial_rotary_factor": 2.0}, "rotates 24 dimensions of heads that have 12"),
+        ({"partial_rotary_factor": -1.0}, "rotates -12 dimensions"),
         ({"rope_scaling": "linear"}, "wrong type"),
         ({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "dynamic"),
         ({"rope_scaling": {"rope_type": "linear"}}, "factor"),

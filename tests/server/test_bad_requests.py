@@ -122,7 +122,7 @@ def test_bad_native_fields_are_named(toy: Serving, fields: dict[str, object], pa
         ({"logit_bias": {"x": 1}}, "logit_bias"),
         ({"seed": 2**63}, "seed"),
         ({"frequency_penalty": 3}, "[-2, 2]"),
-        ({"repetition_penalty": 0}, "(0, 2]"),
+        ({"repetition_penalty": 0}, "[0.01, 2]"),
         ({"spaces_between_special_tokens": False}, "spaces_between_special_tokens"),
         ({"regex": "a", "ebnf": "b"}, "exclude each other"),
         ({"json_schema": 5}, "json_schema"),

@@ -34,10 +34,17 @@ constexpr uint32_t count_of(uint64_t value) { return uint32_t(value); }
 
 Pool::Pool(int threads)
     : shares_(threads), left_(new Count[size_t(MOST_STAGES * threads)]()), pending_(new Count[MOST_STAGES]()) {
-  for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { serve(i); });
+  try {
+    for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { serve(i); });
+  } catch (...) {  // the system has no more threads
+    stop();
+    throw;
+  }
 }
 
-Pool::~Pool() {
+Pool::~Pool() { stop(); }
+
+void Pool::stop() {
   stop_ = true;
   run_.fetch_add(1);
   run_.notify_all();

@@ -59,6 +59,7 @@ class Pool {
  private:
   using Count = std::atomic<uint64_t>;  // run number in the upper half, count in the lower
 
+  void stop();
   void serve(int thread);
   uint32_t next_run(uint32_t seen);
   void work(uint32_t run, int thread);

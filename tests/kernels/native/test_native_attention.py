@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -189,6 +190,26 @@ def test_queries_are_rotated(kernels: str, size: int, rotated: int) -> None:
     torch.testing.assert_close(
         program.run(part.rows, part.batch).double(), exact, rtol=1e-6, atol=2e-6
     )
+
+
+@EACH_KERNELS
+@EACH_DTYPE
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("side", [1, 2], ids=["key", "value"])
+def test_what_is_not_finite_shows_in_all_that_see_it(
+    kernels: str, dtype: torch.dtype, side: int, value: float
+) -> None:
+    shape, lengths = Shape(heads=2, kv_heads=1), (300,)
+    x = normal(300, sum(shape.widths))
+    x.split(shape.widths, dim=1)[side][160, 3] = value
+    table = rope_table(300, shape.rotated, quarters=True)
+    ops = native_ops(kernels)
+    # Computed whole, a row that does not see the place shares its pages with some that do.
+    for spans in (one_by_one(lengths), [[(0, 300)]]):
+        actual = attend(ops, shape, dtype, x, lengths, spans, table)
+        assert not actual[160:].isfinite().all(dim=1).any()
+        if spans == one_by_one(lengths):
+            assert actual[:160].isfinite().all()
 
 
 @EACH_KERNELS

@@ -177,6 +177,14 @@ def test_rows_without_a_choice_get_no_token(
 
 
 @EACH_KERNELS
+@pytest.mark.parametrize("top_p", [1e-46, 1e-38, 1e-9])
+def test_the_smallest_top_p_leaves_the_likeliest(kernels: str, top_p: float) -> None:
+    logits = random_logits(10, 300, seed=4)
+    chosen = native_ops(kernels).sample(logits.clone(), parameters(10, top_p=top_p))
+    assert chosen.tolist() == logits.argmax(dim=1).tolist()
+
+
+@EACH_KERNELS
 @pytest.mark.parametrize("place", [0, 7, 8, 15, 16, 99])
 def test_one_nan_spoils_a_row(kernels: str, place: int) -> None:
     logits = torch.zeros(2, 100)

@@ -207,8 +207,18 @@ static void weigh(Queries& q, int64_t n, const Chunk& chunk, float cap) {
   for (int64_t i = 0; i < begin; i++) s[i] = -INFINITY;
   for (int64_t i = end; i < width; i++) s[i] = -INFINITY;
   vf most = load(s);
-  for (int64_t i = LANES; i < width; i += LANES) most = max(most, load(s + i));
+  bool nan = any_nan(most);
+  for (int64_t i = LANES; i < width; i += LANES) {
+    const vf score = load(s + i);
+    most = max(most, score);
+    nan |= any_nan(score);
+  }
   q.highest[n] = reduce_max(most);
+  if (nan || !std::isfinite(q.highest[n])) {  // max and exp would make numbers of it
+    q.highest[n] = 0;
+    q.total[n] = NAN;
+    return;
+  }
   vf sum = zero();
   for (int64_t i = 0; i < width; i += LANES) {
     const vf weight = exp(sub(load(s + i), set1(q.highest[n])));

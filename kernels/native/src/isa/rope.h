@@ -23,10 +23,20 @@ static inline void rotate(const float* x, float* out, int64_t size, int64_t half
     std::memcpy(out + 2 * half, x + 2 * half, size_t(size - 2 * half) * 4);
 }
 
+// NaN if one of the values is not finite: so are then all that are read with it.
 static inline float int8_scale(const float* x, int64_t n) {
   float most = 0;
-  for (int64_t i = 0; i < n; i++) most = std::fabs(x[i]) > most ? std::fabs(x[i]) : most;
-  return most / 127.0f;
+  bool finite = true;
+  for (int64_t i = 0; i < n; i++) {
+    const float size = std::fabs(x[i]);
+    most = size > most ? size : most;
+    finite &= size <= FLT_MAX;
+  }
+  return finite ? most / 127.0f : NAN;
+}
+
+static inline int8_t int8_code(float x, float scale) {
+  return scale > 0 ? int8_t(std::nearbyint(x * (1 / scale))) : int8_t(0);
 }
 
 static inline void write_kv(const Pages& pages, int64_t slot, int64_t head, const float* k, const float* v) {
@@ -47,10 +57,9 @@ static inline void write_kv(const Pages& pages, int64_t slot, int64_t head, cons
   } else {
     float* scales = (float*)(base + 2 * pages.side_bytes());
     const float k_scale = int8_scale(k, pages.size), v_scale = int8_scale(v, pages.size);
-    const float to_k = k_scale > 0 ? 1 / k_scale : 0, to_v = v_scale > 0 ? 1 / v_scale : 0;
     for (int64_t i = 0; i < pages.padded; i++) {
-      ((int8_t*)base)[i * pages.page + at] = int8_t(std::nearbyint(k[i] * to_k));
-      ((int8_t*)values)[i] = int8_t(std::nearbyint(v[i] * to_v));
+      ((int8_t*)base)[i * pages.page + at] = int8_code(k[i], k_scale);
+      ((int8_t*)values)[i] = int8_code(v[i], v_scale);
     }
     scales[at] = k_scale;
     scales[pages.page + at] = v_scale;

@@ -152,7 +152,8 @@ static int64_t sample(const SampleTask& task) {
   weigh_tokens(task.logits, n, task.logits[best], task.temperature, weights);
   if (task.top_k < n) apply_cut(weights, n, find_cut(weights, n, task.top_k, INFINITY, histogram));
   if (task.top_p < 1) {
-    const double target = double(task.top_p) * sum_of(weights, n);
+    // Above zero, for a top_p that underflows: the largest weight, 1, is kept in any case.
+    const double target = std::fmax(double(task.top_p) * sum_of(weights, n), 1e-300);
     apply_cut(weights, n, find_cut(weights, n, n, target, histogram));
   }
   if (task.min_p > 0)  // the largest weight is 1
