@@ -83,7 +83,7 @@ def test_heads_beyond_native_ops_run_on_the_reference(
     write_tokenizer(tmp_path)
     config = LlamaConfig(
         vocab_size=512,
-        hidden_size=32,
+        hidden_size=4 * heads,
         intermediate_size=32,
         num_hidden_layers=1,
         num_attention_heads=heads,
