@@ -185,7 +185,7 @@ class Scheduler:
     def _admit(self, spans: list[Span], starved: list[Sequence], now: float) -> None:
         """Start waiting sequences in their order, until one finds no room."""
         budget = self.limits.step_tokens - sum(span.count for span in spans)
-        if budget <= 0 or self._is_full():
+        if not self.waiting or budget <= 0 or self._is_full():
             return
         leaders = Leaders(self.running, self.memory.page_size)
         for seq in self.waiting.candidates(now):
