@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,16 @@ def unpack(row: Row) -> NDArray[np.int64]:
     """The allowed tokens, ascending."""
     bits = np.unpackbits(row.view(np.uint8), bitorder="little")
     return np.flatnonzero(bits).astype(np.int64)
+
+
+def few(row: Row) -> Iterator[int]:
+    """The allowed tokens, ascending; quicker than `unpack` where they are few."""
+    for word in np.flatnonzero(row).tolist():
+        bits = int(row[word]) & 0xFFFFFFFF
+        while bits:
+            lowest = bits & -bits
+            yield 32 * word + lowest.bit_length() - 1
+            bits ^= lowest
 
 
 def set_bits(row: Row, tokens: NDArray[np.int64]) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from phloem.constrained import bitmask
 from phloem.constrained.admission import check_source
 from phloem.constrained.cache import GrammarCache
-from phloem.constrained.engines import ENGINES
+from phloem.constrained.engines import BACKENDS, GrammarBackend
 from phloem.constrained.engines.tokenizer import Tokenizer
 from phloem.constrained.errors import DeadEnd, GrammarError, GrammarLimit
 from phloem.constrained.limits import DEFAULT_LIMITS, Limits
@@ -24,14 +24,20 @@ _MOST_FAILURES = 2_000
 class GrammarCompiler:
     """Compiles grammars for one vocabulary. Thread-safe.
 
+    ``backend`` chooses the engines. A kind of grammar that they do not serve is refused.
+
     At any time a key is in one place: compiling, compiled (least recently used ones go first) or
     failed (forgotten after ``failure_ttl_s``).
+
+    Raises:
+        ImportError: the backend's package is not installed.
     """
 
     def __init__(
         self,
         vocabulary: Vocabulary,
         *,
+        backend: GrammarBackend = "auto",
         cache_bytes: int = 256 * 1024 * 1024,
         cache_entries: int = 2_000,
         failure_ttl_s: float = 60.0,
@@ -40,8 +46,10 @@ class GrammarCompiler:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         tokenizer = Tokenizer(vocabulary)
-        made = {engine: engine(tokenizer, limits) for engine in set(ENGINES.values())}
-        self._engines = {kind: made[engine] for kind, engine in ENGINES.items()}
+        engines = BACKENDS[backend]
+        made = {engine: engine(tokenizer, limits) for engine in set(engines.values())}
+        self._engines = {kind: made[engine] for kind, engine in engines.items()}
+        self._backend = backend
         self._vocabulary = vocabulary
         self._limits = limits
         self._failure_ttl_s = failure_ttl_s
@@ -108,6 +116,11 @@ class GrammarCompiler:
     def _build(self, spec: GrammarSpec) -> Grammar:
         started = time.perf_counter()
         check_source(spec, self._limits)
+        if spec.kind not in self._engines:
+            served = ", ".join(self._engines)
+            raise GrammarError(
+                f"the grammar backend {self._backend!r} does not serve {spec.kind!r}, only {served}"
+            )
         compiled = self._engines[spec.kind].compile(spec)
         grammar = Grammar(
             spec=spec,

@@ -18,6 +18,7 @@ class Limits:
         repeats: largest counted repetition in a regex or EBNF.
         choices: alternatives of a ``choice``.
         rules: rules of an EBNF.
+        automaton_states: states of the automaton that the fsm engine makes of a regex.
     """
 
     text_bytes: int = 256 * 1024
@@ -28,6 +29,7 @@ class Limits:
     repeats: int = 1_000_000
     choices: int = 20_000
     rules: int = 10_000
+    automaton_states: int = 10_000
 
 
 DEFAULT_LIMITS = Limits()

@@ -11,6 +11,7 @@ from typing import Any
 
 from phloem.constrained.errors import GrammarError
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _BRACKETS_AND_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
@@ -39,7 +40,7 @@ def loads(text: str, *, depth: int) -> Any:
 
 def dumps(value: Any) -> str:
     """Compact JSON with keys in their order, which is the order of generation."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def pointer_to(parent: str, step: str | int) -> str:

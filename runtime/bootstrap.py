@@ -85,7 +85,7 @@ def assemble(loaded: LoadedModel, config: EngineConfig) -> LoadedEngine:
     model, tokenizer = loaded.model, loaded.tokenizer
     kv = make_kv_pool(config, model, loaded.ops)
     info = describe(config, loaded, kv)
-    grammars = GrammarCompiler(vocabulary(tokenizer, model.config.vocab_size))
+    grammars = make_grammars(config, vocabulary(tokenizer, model.config.vocab_size))
     memory = make_memory(config, loaded.path, loaded.ops, kv)
     core = EngineCore(
         Intake(tokenizer, grammars, info, random.Random(config.random_seed)),
@@ -216,6 +216,13 @@ def describe(config: EngineConfig, loaded: LoadedModel, kv: KVPool) -> ModelInfo
         dtype=str(model.dtype).removeprefix("torch."),
         device=str(kv.device),
     )
+
+
+def make_grammars(config: EngineConfig, vocabulary: Vocabulary) -> GrammarCompiler:
+    try:
+        return GrammarCompiler(vocabulary, backend=config.grammar_backend)
+    except ImportError as error:
+        raise ModelError(f"grammar_backend: {error}") from None
 
 
 def vocabulary(tokenizer: Tokenizer, size: int) -> Vocabulary:

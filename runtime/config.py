@@ -11,6 +11,7 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 
 Policy = Literal["fcfs", "lpm", "dfs-weight", "priority", "shortest-prefill-first", "program"]
 Eviction = Literal["lru", "lfu", "slru", "fifo", "priority", "cost"]
+GrammarBackend = Literal["auto", "llguidance", "fsm", "outlines"]
 Positive = Annotated[int, Meta(ge=1)]
 Bytes = Annotated[int, Meta(ge=0)]
 
@@ -117,6 +118,14 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ] = None
     max_running: Annotated[int, Meta(ge=1, description="sequences decoded together")] = 64
     max_waiting: Annotated[int, Meta(ge=1, description="requests queued before refusing")] = 4096
+    grammar_backend: Annotated[
+        GrammarBackend,
+        Meta(
+            description="engine of grammars: llguidance (schemas, regexes, EBNF), our automata "
+            "(fsm: regexes, choices), outlines-core (outlines: regexes; needs the package), or "
+            "llguidance with our automata for choices; what it does not serve is refused"
+        ),
+    ] = "auto"
     jump_forward: Annotated[
         bool, Meta(description="compute tokens that a grammar forces in one step")
     ] = True

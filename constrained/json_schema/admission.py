@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from phloem.constrained import strict_json
 from phloem.constrained.errors import ErrorCode, GrammarError
-from phloem.constrained.json_schema import dialect, escapes, formats, numbers, patterns
+from phloem.constrained.guards.outline import Outline
+from phloem.constrained.json_schema import (
+    dialect,
+    distinct,
+    escapes,
+    formats,
+    metaschemas,
+    numbers,
+    patterns,
+)
 from phloem.constrained.json_schema.conjunctions import check_conjunctions
 from phloem.constrained.json_schema.keywords import REFUSED, Schema, says_nothing
 from phloem.constrained.json_schema.loops import check_finite, check_loops
+from phloem.constrained.json_schema.normalise import normalise
 from phloem.constrained.json_schema.positions import Position, reachable
 from phloem.constrained.limits import DEFAULT_LIMITS, Limits
 from phloem.constrained.strict_json import pointer_to
@@ -29,11 +40,13 @@ class Admitted:
     Attributes:
         schema: the document, rewritten without a change of meaning.
         unicode_escapes: whether strings may spell printable characters as ``\\uXXXX``.
+        distinct: where items or names must differ, which the engine does not see to.
         warnings: what is not enforced or not generated, for people to read.
     """
 
     schema: Schema
     unicode_escapes: bool
+    distinct: Outline | None
     warnings: tuple[str, ...]
 
 
@@ -44,22 +57,48 @@ def admit(text: str, limits: Limits = DEFAULT_LIMITS) -> Admitted:
         GrammarError: with the JSON pointer of what is malformed or cannot be enforced.
     """
     document = _read(text, limits)
+    positions = _well_formed(document, limits)
+    normalised = normalise(positions, limits)
+    schema, ready = document, frozenset[str]()
+    if normalised is not None:
+        schema, ready = normalised.schema, normalised.ready
+        positions = _traced(reachable(schema, dialect.of(schema)), normalised.pointers)
+    for position in positions:
+        _check_enforced(position)
+    check_finite(positions)
+    check_conjunctions(positions)
+    numbers.check_multiples(positions)
+    distinct.limit_items(positions)
+    outline = distinct.outline_of(positions, ready)
+    numbers.part_bounds(positions)
+    warnings = [] if dialect.is_known(document) else ["$schema is not known: read as 2020-12"]
+    if normalised is not None:
+        warnings += normalised.warnings
+    for position in positions:
+        warnings += _rewrite(position, limits, ready)
+    return Admitted(schema, escapes.allow_unicode(positions), outline, tuple(warnings))
+
+
+def _well_formed(document: Schema, limits: Limits) -> list[Position]:
+    """The schemas of ``document``, as far as that can be said before any rewriting."""
     spoken = dialect.of(document)
+    metaschemas.embed(document, spoken)
     positions = reachable(document, spoken)
     for position in positions:
         dialect.check_keywords(position.pointer, position.schema, spoken)
         numbers.settle_counts(position.pointer, position.schema)
         _check_sizes(position, limits)
-        _check_enforced(position)
     _check_enums(positions, limits)
     check_loops(positions)
-    check_finite(positions)
-    check_conjunctions(positions)
-    numbers.check_multiples(positions)
-    warnings = [] if dialect.is_known(document) else ["$schema is not known: read as 2020-12"]
-    for position in positions:
-        warnings += _rewrite(position, limits)
-    return Admitted(document, escapes.allow_unicode(positions), tuple(warnings))
+    return positions
+
+
+def _traced(positions: Sequence[Position], pointers: Mapping[int, str]) -> list[Position]:
+    """``positions`` in a rewritten document, named by where they come from."""
+    return [
+        replace(position, pointer=pointers.get(id(position.schema), position.pointer))
+        for position in positions
+    ]
 
 
 def _read(text: str, limits: Limits) -> Schema:
@@ -110,26 +149,18 @@ def _check_enforced(position: Position) -> None:
         if keyword in REFUSED and not says_nothing(keyword, schema):
             message = f"{keyword!r} at {position.pointer} cannot be enforced while decoding"
             raise _refuse(position, keyword, message)
-    if (
-        escapes.has_free_keys(schema)
-        and schema.get("minProperties", 0) > len(schema.get("required", ())) + 1
-    ):
-        message = (
-            f"'minProperties' at {position.pointer} cannot be enforced while decoding: of the keys "
-            "that 'required' does not list, only one is sure to be new"
-        )
-        raise _refuse(position, "minProperties", message)
 
 
-def _rewrite(position: Position, limits: Limits) -> list[str]:
+def _rewrite(position: Position, limits: Limits, ready: AbstractSet[str]) -> list[str]:
     """Rewrite one schema in place; returns warnings."""
     pointer, schema = position.pointer, position.schema
-    for keyword in [key for key in schema if key in REFUSED or key in _ANNOTATIONS]:
+    unseen = distinct.guarded(schema) | REFUSED.keys() | set(_ANNOTATIONS)
+    for keyword in schema.keys() & unseen:
         del schema[keyword]
     if not isinstance(schema.get("items"), list):
         # It speaks of what follows a tuple, and makes the engine read an older dialect.
         schema.pop("additionalItems", None)
-    patterns.rewrite(pointer, schema, limits)
+    patterns.rewrite(pointer, schema, limits, ready)
     warnings = numbers.narrow_bounds(pointer, schema) + formats.enforce(pointer, schema)
     _gather(schema)
     return warnings

@@ -44,16 +44,21 @@ _TIGHTER: dict[str, Schema] = {
 
 
 def enforce(pointer: str, schema: Schema) -> list[str]:
-    """Rewrite ``format`` in place to what holds exactly; a warning if it is dropped.
+    """Rewrite ``format`` in place to what holds exactly; a warning if it is dropped."""
+    warnings = drop_unknown(pointer, schema)
+    name = schema.get("format")
+    if name in _TIGHTER:
+        schema["allOf"] = [*schema.get("allOf", []), _TIGHTER[name]]
+    return warnings
+
+
+def drop_unknown(pointer: str, schema: Schema) -> list[str]:
+    """Drop a ``format`` that is not enforced, in place, with a warning.
 
     The standard makes an unknown ``format`` an annotation, so leaving it out is exact.
     """
     name = schema.get("format")
-    if name is None:
+    if name is None or name in ENFORCED_FORMATS:
         return []
-    if name not in ENFORCED_FORMATS:
-        del schema["format"]
-        return [f"{pointer}: the format {name!r} is not enforced"]
-    if name in _TIGHTER:
-        schema["allOf"] = [*schema.get("allOf", []), _TIGHTER[name]]
-    return []
+    del schema["format"]
+    return [f"{pointer}: the format {name!r} is not enforced"]

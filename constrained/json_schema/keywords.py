@@ -136,7 +136,6 @@ REFUSED: Mapping[str, Shape] = {
     "contains": _SCHEMA,
     "minContains": _COUNT,
     "maxContains": _COUNT,
-    "uniqueItems": _BOOLEAN,
     "propertyNames": _SCHEMA,
     "dependencies": _DEPENDENCIES,
     "dependentRequired": _DEPENDENCIES,
@@ -148,7 +147,10 @@ REFUSED: Mapping[str, Shape] = {
 }
 """Keywords that would be ignored by the engine, so they are refused unless they say nothing."""
 
-APPLICATORS: Mapping[str, Shape] = {**ENFORCED, **REFUSED}
+GUARDED: Mapping[str, Shape] = {"uniqueItems": _BOOLEAN}
+"""Keywords that are enforced along the text, by a guard around the engine."""
+
+APPLICATORS: Mapping[str, Shape] = {**ENFORCED, **REFUSED, **GUARDED}
 """Keywords that take part in validation."""
 
 SHAPES: Mapping[str, Shape] = {

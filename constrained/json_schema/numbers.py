@@ -8,6 +8,7 @@ which allows a little less and nothing wrong; constants are refused.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -25,6 +26,9 @@ _LARGEST_COUNT = 2**31 - 1
 _MOST_REMAINDERS = 4_096
 """About 10 us each to compile; beyond, the engine may run out of states while decoding."""
 
+_GAP = 1e-12
+"""Relative to a number, or absolute below 1: what `part_bounds` leaves out."""
+
 _LOWER = ("minimum", "exclusiveMinimum")
 _UPPER = ("maximum", "exclusiveMaximum")
 _COUNTS = (
@@ -32,6 +36,8 @@ _COUNTS = (
     "maxLength",
     "minItems",
     "maxItems",
+    "minContains",
+    "maxContains",
     "minProperties",
     "maxProperties",
 )
@@ -57,8 +63,7 @@ def settle_counts(pointer: str, schema: Schema) -> None:
 
 def narrow_bounds(pointer: str, schema: Schema) -> list[str]:
     """Make the numbers of ``schema`` exact, in place; warnings where values are lost."""
-    _unfold_draft4(schema, "minimum", "exclusiveMinimum")
-    _unfold_draft4(schema, "maximum", "exclusiveMaximum")
+    unfold_draft4(schema)
     warnings = []
     for keyword in (*_LOWER, *_UPPER):
         bound = schema.get(keyword)
@@ -74,10 +79,11 @@ def narrow_bounds(pointer: str, schema: Schema) -> list[str]:
     return warnings
 
 
-def _unfold_draft4(schema: Schema, bound: str, exclusive: str) -> None:
-    """Draft 4: ``"minimum": 5, "exclusiveMinimum": true``."""
-    if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
-        schema[exclusive] = schema.pop(bound)
+def unfold_draft4(schema: Schema) -> None:
+    """Read draft 4's ``"minimum": 5, "exclusiveMinimum": true`` as the later drafts, in place."""
+    for bound, exclusive in (_LOWER, _UPPER):
+        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
+            schema[exclusive] = schema.pop(bound)
 
 
 def _upward(pointer: str, keyword: str, bound: float) -> int:
@@ -91,6 +97,38 @@ def _upward(pointer: str, keyword: str, bound: float) -> int:
         )
     exact = float(max(bound, -LARGEST))
     return int(exact if exact >= bound else math.nextafter(exact, math.inf))
+
+
+def part_bounds(positions: Sequence[Position]) -> None:
+    """Move exclusive bounds off whole numbers where an opposite one is less than 1 away, in place.
+
+    Between such two the engine lets the whole number itself through.
+    """
+    for position in positions:
+        unfold_draft4(position.schema)
+    while _part(positions, _LOWER, _UPPER, 1) or _part(positions, _UPPER, _LOWER, -1):
+        pass  # what was moved may be near to another
+
+
+def _part(
+    positions: Sequence[Position], bounds: tuple[str, str], opposite: tuple[str, str], sign: int
+) -> bool:
+    """Move the second of ``bounds``; whether any was."""
+    inclusive, exclusive = bounds
+    others = sorted({p.schema[key] for p in positions for key in opposite if key in p.schema})
+    moved = False
+    for position in positions:
+        bound = position.schema.get(exclusive)
+        if bound is None or bound != int(bound):
+            continue
+        first, last = sorted((bound, bound + sign))
+        if bisect_left(others, last) > bisect_right(others, first):
+            del position.schema[exclusive]
+            least = bound + sign * _GAP * max(1, abs(bound))
+            other = position.schema.get(inclusive, least)
+            position.schema[inclusive] = sign * max(sign * least, sign * other)
+            moved = True
+    return moved
 
 
 def check_constants(pointer: str, value: Any, keyword: str) -> None:

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from phloem.constrained.errors import GrammarError
 from phloem.constrained.json_schema.keywords import Schema
 from phloem.constrained.limits import Limits
-from phloem.constrained.regex import charset, parse, render
+from phloem.constrained.regex import charset, parse, render, searched
 from phloem.constrained.strict_json import pointer_to
 
 
-def rewrite(pointer: str, schema: Schema, limits: Limits) -> None:
-    """Rewrite ``pattern`` and the keys of ``patternProperties`` in place.
+def rewrite(pointer: str, schema: Schema, limits: Limits, ready: AbstractSet[str]) -> None:
+    """Rewrite ``pattern`` and the keys of ``patternProperties`` in place, save what is ``ready``.
 
     The keys are read as ECMA-262 to the letter: a key that misses its pattern falls under
     ``additionalProperties``, so a narrower reading would let something through.
     """
-    if "pattern" in schema:
+    if "pattern" in schema and schema["pattern"] not in ready:
         where = pointer_to(pointer, "pattern")
         schema["pattern"] = _engine_regex(schema["pattern"], charset.COMMON, where, limits)
     if "patternProperties" in schema:
-        schema["patternProperties"] = _rewrite_keys(pointer, schema["patternProperties"], limits)
+        schema["patternProperties"] = _rewrite_keys(
+            pointer, schema["patternProperties"], limits, ready
+        )
 
 
-def _rewrite_keys(pointer: str, properties: Schema, limits: Limits) -> Schema:
+def check(pointer: str, schema: Schema, limits: Limits) -> None:
+    """Refuse what `rewrite` would refuse."""
+    if "pattern" in schema:
+        _engine_regex(schema["pattern"], charset.COMMON, pointer_to(pointer, "pattern"), limits)
+    where = pointer_to(pointer, "patternProperties")
+    for key in schema.get("patternProperties", ()):
+        _engine_regex(key, charset.ECMA, pointer_to(where, key), limits)
+
+
+def _rewrite_keys(
+    pointer: str, properties: Schema, limits: Limits, ready: AbstractSet[str]
+) -> Schema:
     where = pointer_to(pointer, "patternProperties")
     rewritten = {
-        _engine_regex(key, charset.ECMA, pointer_to(where, key), limits): value
+        key if key in ready else _key_regex(key, pointer_to(where, key), limits): value
         for key, value in properties.items()
     }
     if len(rewritten) < len(properties):
@@ -38,9 +53,13 @@ def _rewrite_keys(pointer: str, properties: Schema, limits: Limits) -> Schema:
     return rewritten
 
 
+def _key_regex(text: str, pointer: str, limits: Limits) -> str:
+    return _engine_regex(text, charset.ECMA, pointer, limits)
+
+
 def _engine_regex(text: str, shorthands: charset.Shorthands, pointer: str, limits: Limits) -> str:
     try:
-        return render(parse(text, shorthands=shorthands, limits=limits))
+        return render(searched(parse(text, shorthands=shorthands, limits=limits)))
     except GrammarError as error:
         raise GrammarError(
             f"{error.message}, in the pattern at {pointer}",

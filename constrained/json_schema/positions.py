@@ -9,6 +9,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from phloem.constrained.errors import GrammarError
+from phloem.constrained.json_schema import dynamic
 from phloem.constrained.json_schema.dialect import Dialect
 from phloem.constrained.json_schema.keywords import APPLICATORS, Schema, is_schema
 from phloem.constrained.json_schema.structure import (
@@ -41,6 +42,7 @@ def reachable(document: Schema, dialect: Dialect) -> list[Position]:
             document, or to what is no schema.
     """
     check_structure(document, dialect)
+    dynamic.resolve(document)
     root = dialect.create_resource(document)
     todo: list[tuple[str, Any, Any]] = [("#", document, Registry[Any]().resolver_with_root(root))]
     seen: set[int] = set()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from phloem.constrained.errors import GrammarError
+from phloem.constrained.regex.look_ahead import has_look_ahead, matched
 from phloem.constrained.regex.tree import EMPTY, Alt, Anchor, IgnoreCase, Node, Repeat, Seq
 
 
 def whole(node: Node) -> Node:
-    """Drop the anchors that a whole-text match makes true anyway.
+    """Drop the anchors that a whole-text match makes true anyway, and work out look-aheads.
 
     ``^abc$`` is ``abc``, and so in each alternative: ``^a|b$`` is ``a|b``. An anchor elsewhere
     (``a^b``) would make its branch match nothing: it is refused, since that is never meant.
     """
+    if has_look_ahead(node):
+        return matched(node)
     return _drop(node, at_start=True, at_end=True)
 
 

@@ -10,32 +10,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from phloem.constrained.regex.escapes import read_escape
 from phloem.constrained.regex.render import literal
 from phloem.constrained.regex.scanner import Scanner
-from phloem.constrained.regex.tree import Chars
+from phloem.constrained.regex.tree import Anchor, Chars, LookAhead, Node, Repeat, Seq
 
-Shorthands = Mapping[str, tuple[str, str]]
-"""Letter -> (narrowest, widest) meaning, as the inside of a Rust character class."""
+ANY = Chars(r"(?s:.)")
+NOT_LINE_END = Chars(r"[^\x{a}\x{d}\x{2028}\x{2029}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Shorthands:
+    """The narrowest and the widest meaning of what dialects read differently.
+
+    Attributes:
+        letters: by letter, as the inside of a Rust character class.
+        dot: of ``.``.
+        end: of ``$``.
+    """
+
+    letters: Mapping[str, tuple[str, str]]
+    dot: tuple[Chars, Chars]
+    end: tuple[Node, Node]
+
+    def reversed(self) -> Shorthands:
+        """Widest and narrowest exchanged: for what must not match."""
+        letters = {letter: (wide, narrow) for letter, (narrow, wide) in self.letters.items()}
+        return Shorthands(letters, self.dot[::-1], self.end[::-1])
+
 
 _ASCII_SPACE = r"\x{20}\x{9}-\x{d}"
 _OTHER_SPACE = r"\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
 _ECMA_SPACE = _ASCII_SPACE + _OTHER_SPACE
 
-COMMON: Shorthands = {
-    "d": ("0-9", r"\p{Nd}"),
-    "w": ("0-9A-Za-z_", r"\p{Alphabetic}\p{M}\p{N}\p{Pc}"),
-    "s": (_ASCII_SPACE, r"\p{White_Space}\x{1c}-\x{1f}\x{feff}"),
-}
-ECMA: Shorthands = {
-    "d": ("0-9", "0-9"),
-    "w": ("0-9A-Za-z_", "0-9A-Za-z_"),
-    "s": (_ECMA_SPACE, _ECMA_SPACE),
-}
+_LINE_FEED = Chars(r"\x{a}")
+_END = Anchor("$")
+_BEFORE_LAST_LINE_FEED = LookAhead(Seq((Repeat(_LINE_FEED, 0, 1), _END)), negated=False)
 
-ANY = Chars(r"(?s:.)")
-NOT_LINE_END = Chars(r"[^\x{a}\x{d}\x{2028}\x{2029}]")
+COMMON = Shorthands(
+    letters={
+        "d": ("0-9", r"\p{Nd}"),
+        "w": ("0-9A-Za-z_", r"\p{Alphabetic}\p{M}\p{N}\p{Pc}"),
+        "s": (_ASCII_SPACE, _ECMA_SPACE + r"\x{85}\x{1c}-\x{1f}"),
+    },
+    dot=(NOT_LINE_END, Chars(r"[^\x{a}]")),
+    end=(_END, _BEFORE_LAST_LINE_FEED),
+)
+WIDEST = COMMON.reversed()
+ECMA = Shorthands(
+    letters={
+        "d": ("0-9", "0-9"),
+        "w": ("0-9A-Za-z_", "0-9A-Za-z_"),
+        "s": (_ECMA_SPACE, _ECMA_SPACE),
+    },
+    dot=(NOT_LINE_END, NOT_LINE_END),
+    end=(_END, _END),
+)
 
 _PROPERTY = re.compile(r"\{\^?[A-Za-z_]+(=[A-Za-z_]+)?\}")
 
@@ -52,10 +84,10 @@ def shorthand(scanner: Scanner, shorthands: Shorthands, *, narrow: bool = True) 
             scanner.fail(f"'\\{letter}' needs a property name in braces")
         scanner.position = match.end()
         return f"\\{letter}{match[0]}"
-    if letter.lower() not in shorthands:
+    if letter.lower() not in shorthands.letters:
         return None
     scanner.take()
-    narrowest, widest = shorthands[letter.lower()]
+    narrowest, widest = shorthands.letters[letter.lower()]
     if letter.islower():
         return narrowest if narrow else widest
     return f"[^{widest if narrow else narrowest}]"

@@ -1,18 +1,18 @@
 """Text to tree: the regular core that ECMA-262, Python and Rust regexes have in common.
 
-What the dialects read differently, and what is not regular (look-around, back-references,
+What the dialects read differently, look-behind, and what is not regular (back-references,
 possessive and atomic groups), is refused rather than guessed at.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from phloem.constrained.limits import DEFAULT_LIMITS, Limits
 from phloem.constrained.regex.charset import (
     ANY,
     COMMON,
-    NOT_LINE_END,
     Shorthands,
     read_class,
     shorthand,
@@ -21,13 +21,23 @@ from phloem.constrained.regex.escapes import read_escape
 from phloem.constrained.regex.quantifier import read_quantifier
 from phloem.constrained.regex.render import literal
 from phloem.constrained.regex.scanner import Scanner
-from phloem.constrained.regex.tree import Alt, Anchor, Chars, IgnoreCase, Node, Repeat, Seq
+from phloem.constrained.regex.tree import (
+    Alt,
+    Anchor,
+    Chars,
+    IgnoreCase,
+    LookAhead,
+    Node,
+    Repeat,
+    Seq,
+)
+
+GENEROUS = replace(DEFAULT_LIMITS, regex_chars=1_000_000, depth=200)
+"""For reading back what this package wrote."""
 
 _NAME = re.compile(r"\?P?<[A-Za-z_]\w*>")
 _FLAGS = re.compile(r"\?([is]+)([:)])")
 _REFUSED_GROUPS = {
-    "?=": "look-ahead",
-    "?!": "look-ahead",
     "?<=": "look-behind",
     "?<!": "look-behind",
     "?P=": "a back-reference",
@@ -106,9 +116,11 @@ class _Parser:
             case "[":
                 return read_class(scanner, self._shorthands)
             case ".":
-                return ANY if self._dot_all else NOT_LINE_END
-            case "^" | "$":
-                return Anchor(char)
+                return ANY if self._dot_all else self._shorthands.dot[0]
+            case "^":
+                return Anchor("^")
+            case "$":
+                return self._shorthands.end[0]
             case "\\":
                 return self._escape()
             case "*" | "+" | "?":
@@ -130,12 +142,28 @@ class _Parser:
         if self._depth > self._limits.depth:
             scanner.fail("groups are nested too deep", at=start, code="grammar_too_complex")
         outer_dot_all = self._dot_all
-        ignore_case = self._group_head()
-        node = self._alternatives()
+        node = self._look_ahead() or self._plain_group()
         if not scanner.accept(")"):
             scanner.fail("this group is not closed", at=start)
         self._dot_all = outer_dot_all
         self._depth -= 1
+        return node
+
+    def _look_ahead(self) -> Node | None:
+        """What must or must not follow, where the group is that; None if it is another."""
+        if self._scanner.accept("?="):
+            return LookAhead(self._alternatives(), negated=False)
+        if not self._scanner.accept("?!"):
+            return None
+        outer = self._shorthands
+        self._shorthands = outer.reversed()
+        node = self._alternatives()
+        self._shorthands = outer
+        return LookAhead(node, negated=True)
+
+    def _plain_group(self) -> Node:
+        ignore_case = self._group_head()
+        node = self._alternatives()
         return IgnoreCase(node) if ignore_case else node
 
     def _group_head(self) -> bool:
@@ -163,8 +191,8 @@ class _Parser:
         bounds = read_quantifier(scanner, self._limits.repeats)
         if bounds is None:
             return item
-        if isinstance(item, Anchor):
-            scanner.fail("an anchor cannot be repeated", at=start)
+        if isinstance(item, Anchor | LookAhead):
+            scanner.fail("what matches no text cannot be repeated", at=start)
         scanner.accept("?")  # a lazy quantifier matches the same texts
         if read_quantifier(scanner, self._limits.repeats) is not None:
             scanner.fail("a quantifier follows a quantifier", at=start)

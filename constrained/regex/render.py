@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from phloem.constrained.regex.tree import Alt, Anchor, Chars, IgnoreCase, Node, Ref, Repeat, Seq
+from phloem.constrained.errors import GrammarError
+from phloem.constrained.regex.tree import (
+    NOTHING,
+    Alt,
+    Anchor,
+    Chars,
+    IgnoreCase,
+    LookAhead,
+    Node,
+    Ref,
+    Repeat,
+    Seq,
+)
 
 
 def render(node: Node) -> str:
-    """The expression for ``node``, in ASCII; ``node`` holds no `Ref`."""
+    """The expression for ``node``, in ASCII; ``node`` holds no `Ref` and no `LookAhead`.
+
+    Raises:
+        GrammarError: nothing matches some part of it, which the engine has no words for.
+    """
     match node:
         case Chars(rust):
             return rust
@@ -15,6 +31,8 @@ def render(node: Node) -> str:
         case Seq(items):
             return "".join(_atom(item) if isinstance(item, Alt) else render(item) for item in items)
         case Alt(options):
+            if node == NOTHING:
+                raise GrammarError("regex: nothing matches it")
             return "|".join(render(option) for option in options)
         case Repeat(item, low, high):
             return _atom(item) + quantifier(low, high)
@@ -22,6 +40,8 @@ def render(node: Node) -> str:
             return f"(?i:{render(item)})"
         case Ref(name):
             raise ValueError(f"a rule reference ({name}) has no place in a regex")
+        case LookAhead():
+            raise ValueError("the engine reads no look-ahead")
 
 
 def quantifier(low: int, high: int | None) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,19 @@ class IgnoreCase:
     item: Node
 
 
-Node = Chars | Anchor | Ref | Seq | Alt | Repeat | IgnoreCase
+@dataclass(frozen=True, slots=True)
+class LookAhead:
+    """The empty text, where what follows begins with ``item``; or does not, if ``negated``."""
+
+    item: Node
+    negated: bool
+
+
+Node = Chars | Anchor | Ref | Seq | Alt | Repeat | IgnoreCase | LookAhead
 
 EMPTY = Seq(())
+NOTHING = Alt(())
+"""What no text matches."""
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -69,7 +80,30 @@ def children(node: Node) -> tuple[Node, ...]:
             return items
         case Alt(options):
             return options
-        case Repeat(item=item) | IgnoreCase(item):
+        case Repeat(item=item) | IgnoreCase(item) | LookAhead(item=item):
             return (item,)
         case _:
             return ()
+
+
+def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
+    """``node`` with each node directly below it changed."""
+    match node:
+        case Seq(items):
+            return Seq(tuple(map(change, items)))
+        case Alt(options):
+            return Alt(tuple(map(change, options)))
+        case Repeat(item=item) | IgnoreCase(item) | LookAhead(item=item):
+            return replace(node, item=change(item))
+        case _:
+            return node
+
+
+def some(node: Node, test: Callable[[Node], bool]) -> bool:
+    """Whether ``test`` is true of ``node`` or one below it."""
+    return test(node) or any(some(child, test) for child in children(node))
+
+
+def depth(node: Node) -> int:
+    """How many nodes lie on the longest way down."""
+    return 1 + max(map(depth, children(node)), default=0)

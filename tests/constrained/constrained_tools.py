@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, getcontext
 from functools import cached_property
 from pathlib import Path
@@ -91,8 +91,8 @@ def _number(digits: str) -> Decimal | float:
 class Bench:
     """A compiler with its tokenizer."""
 
-    compiler: GrammarCompiler
-    vocabulary: Vocabulary
+    compiler: GrammarCompiler = field(repr=False)
+    vocabulary: Vocabulary = field(repr=False)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:

@@ -21,30 +21,30 @@ def refusal(spec: GrammarSpec, limits: Limits | None = None) -> GrammarError:
     return caught.value
 
 
+CLOSED = {"additionalProperties": False}
+EIGHT: dict[str, Any] = {key: {} for key in "abcdefgh"}
+TUPLES = [{"prefixItems": [{"const": number}]} for number in range(9)]
+REPEATED = {"uniqueItems": True}
+NOT_REPEATED = {"type": "array", "not": REPEATED}
 UNENFORCED = [
-    ({"not": {"type": "null"}}, "#/not"),
-    ({"if": {}, "then": {"minimum": 1}}, "#/if"),
-    ({"contains": {"const": 7}}, "#/contains"),
-    ({"properties": {"tags": {"uniqueItems": True}}}, "#/properties/tags/uniqueItems"),
-    ({"propertyNames": {"pattern": "^a"}}, "#/propertyNames"),
-    ({"dependentRequired": {"a": ["b"]}}, "#/dependentRequired"),
-    ({"dependentSchemas": {"a": {}}}, "#/dependentSchemas"),
-    ({"dependencies": {"a": ["b"]}}, "#/dependencies"),
-    ({"allOf": [{}, {"unevaluatedProperties": False}]}, "#/allOf/1/unevaluatedProperties"),
-    ({"unevaluatedItems": {"type": "null"}}, "#/unevaluatedItems"),
-    ({"$dynamicRef": "#x"}, "#/$dynamicRef"),
-    ({"$recursiveRef": "#"}, "#/$recursiveRef"),
-    ({"properties": {"a/b~c": {"not": {}}}}, "#/properties/a~1b~0c/not"),
-    ({"$ref": "#/$defs/x", "$defs": {"x": {"not": {}}}}, "#/$defs/x/not"),
-    ({"$ref": "#/components/X", "components": {"X": {"not": {}}}}, "#/components/X/not"),
-    ({"minProperties": 2, "additionalProperties": {"type": "null"}}, "#/minProperties"),
+    ({"not": {"type": "string", "pattern": r"(a)\1"}, "type": "string"}, "#/not/pattern"),
+    ({"if": {"pattern": r"(a)\1"}, "then": {"minimum": 1}, "type": "string"}, "#/if/pattern"),
+    ({"contains": {"const": 7}, "minContains": 20}, "#/contains"),
+    ({"propertyNames": {"pattern": "(?<!a)"}}, "#/propertyNames/pattern"),
+    ({"dependencies": {"a": {"pattern": r"(a)\1"}}}, "#/dependencies/a/pattern"),
+    ({"not": {"unevaluatedProperties": False}}, "#/not/unevaluatedProperties"),
+    ({"unevaluatedItems": False, "anyOf": TUPLES}, "#/unevaluatedItems"),
+    ({"properties": {"a/b~c": {"type": "array", "not": REPEATED}}}, "#/properties/a~1b~0c/not"),
+    ({"$ref": "#/$defs/x", "$defs": {"x": NOT_REPEATED}}, "#/$defs/x/not"),
+    ({"$ref": "#/components/X", "components": {"X": NOT_REPEATED}}, "#/components/X/not"),
+    ({"minProperties": 4, "properties": EIGHT, **CLOSED}, "#/minProperties"),
     ({"const": 2**53 + 1}, "#/const"),
     ({"items": {"minItems": 1e300}}, "#/items/minItems"),
     ({"maxLength": 10**12}, "#/maxLength"),
     ({"enum": [1, [{"x": 1e300}]]}, "#/enum"),
     ({"pattern": "(?=a)b"}, "#/pattern"),
     ({"pattern": r"(a)\1"}, "#/pattern"),
-    ({"patternProperties": {"(?!x)": {}}}, "#/patternProperties/(?!x)"),
+    ({"patternProperties": {"(?<!x)": {}}}, "#/patternProperties/(?<!x)"),
     ({"required": ["a"], "items": {"const": "\u0001"}}, "#/items/const"),
 ]
 

@@ -179,14 +179,10 @@ def test_what_nothing_satisfies_does_not_compile(fresh: GrammarCompiler) -> None
 
 
 def test_what_the_engine_refuses_is_located(fresh: GrammarCompiler) -> None:
-    overlap = {"properties": {"x": {"oneOf": [{"type": "integer"}, {"minimum": 3}]}}}
-    patterns = {"patternProperties": {"^a": {}, "b$": {}}}
-    counted = {"properties": {"a": {}, "b": {}}, "minProperties": 1}
-    for schema, pointer in (
-        (overlap, "#/properties/x/oneOf"),
-        (patterns, "#/patternProperties"),
-        (counted, "#/minProperties"),
-    ):
+    patterns = {"patternProperties": {"a{1,300}b": {}, "b{1,300}a$": {}}}
+    counted = {"properties": {key: {} for key in "abcdefgh"}, "minProperties": 4}
+    counted["additionalProperties"] = False
+    for schema, pointer in ((patterns, "#/patternProperties"), (counted, "#/minProperties")):
         with pytest.raises(GrammarError) as caught:
             fresh.compile(schema_spec(schema))
         assert (caught.value.pointer, caught.value.code) == (pointer, "unsupported_json_schema")

@@ -58,6 +58,9 @@ UNSOUND_SPELLINGS = [
     ({"type": "string", "format": "date"}, '"1900-02-29"'),
     ({"type": "string", "format": "time"}, '"22:59:60Z"'),
     ({"const": 2**53}, str(2**53 + 1)),
+    ({"exclusiveMinimum": 1, "maximum": 1.5}, "1"),
+    ({"allOf": [{"exclusiveMaximum": -1}, {"minimum": -1.5}]}, "-1"),
+    ({"anyOf": [{"exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"maximum": -0.5}]}, "0"),
 ]
 
 
@@ -81,6 +84,7 @@ SOUND_SPELLINGS = [
     ({"type": "string", "format": "hostname"}, '"a-1.example.com"'),
     ({"type": "string", "pattern": "é"}, '"caf\\n é"'),
     ({"minimum": 1}, '"not a number"'),
+    ({"exclusiveMinimum": 1, "maximum": 1.5}, "1.000001"),
 ]
 
 

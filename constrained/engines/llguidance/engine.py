@@ -12,9 +12,11 @@ from phloem.constrained.engines.llguidance.source import json_source, text_sourc
 from phloem.constrained.engines.llguidance.state import LLGuidanceState, Template, first_line
 from phloem.constrained.engines.tokenizer import Tokenizer
 from phloem.constrained.errors import GrammarError
+from phloem.constrained.guards.state import GuardedState
+from phloem.constrained.guards.token_classes import TokenClasses
 from phloem.constrained.limits import Limits
 from phloem.constrained.spec import GrammarSpec
-from phloem.constrained.state import Compiled
+from phloem.constrained.state import Compiled, State
 
 _COMPLEXITY = ("fuel", "too large", "too big", "too complex", "limit", "exceeded")
 
@@ -25,6 +27,7 @@ class LLGuidanceEngine:
     def __init__(self, tokenizer: Tokenizer, limits: Limits) -> None:
         self._tokenizer = tokenizer
         self._limits = limits
+        self._classes = TokenClasses(tokenizer.vocabulary)
 
     def compile(self, spec: GrammarSpec) -> Compiled:
         """See `Engine`."""
@@ -45,8 +48,13 @@ class LLGuidanceEngine:
         template = Template(partial(deep_stack.call, build, deep_stack.for_text(len(source))))
         if template.error:
             raise _as_grammar_error(template.error, admitted)
+        start: State = LLGuidanceState.at_start(template)
+        if admitted is not None and admitted.distinct is not None:
+            self._classes.prepare()
+            index = self._tokenizer.index
+            start = GuardedState(start, admitted.distinct, self._classes, index)
         return Compiled(
-            LLGuidanceState.at_start(template),
+            start,
             _estimated_bytes(source),
             admitted.warnings if admitted else (),
         )

@@ -1,0 +1,1 @@
+"""Regexes through the outlines-core library, compiled in a process of their own."""

@@ -1,0 +1,1 @@
+"""What no automaton can say, checked along the text while it is written."""
