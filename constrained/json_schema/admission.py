@@ -88,6 +88,9 @@ def _well_formed(document: Schema, limits: Limits) -> list[Position]:
         dialect.check_keywords(position.pointer, position.schema, spoken)
         numbers.settle_counts(position.pointer, position.schema)
         _check_sizes(position, limits)
+    parted = [patterns.lay_out(position.schema, limits) for position in positions]
+    if any(parted):
+        positions = reachable(document, spoken)
     _check_enums(positions, limits)
     check_loops(positions)
     return positions

@@ -63,6 +63,10 @@ def _is_dependencies(value: Any) -> bool:
     )
 
 
+def _is_name_lists(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_names, value.values()))
+
+
 def _listed(value: list[Any]) -> Children:
     return [((str(index),), item) for index, item in enumerate(value)]
 
@@ -84,6 +88,7 @@ _ITEMS = Shape(
     _one_or_listed,
 )
 _DEPENDENCIES = Shape("an object of schemas or of arrays of names", _is_dependencies, _mapped)
+_NAME_LISTS = Shape("an object of arrays of distinct strings", _is_name_lists)
 _NAMES = Shape("an array of distinct strings", _is_names)
 _COUNT = Shape("a whole number, 0 or more", _is_count)
 _NUMBER = Shape("a number", is_number)
@@ -138,7 +143,7 @@ REFUSED: Mapping[str, Shape] = {
     "maxContains": _COUNT,
     "propertyNames": _SCHEMA,
     "dependencies": _DEPENDENCIES,
-    "dependentRequired": _DEPENDENCIES,
+    "dependentRequired": _NAME_LISTS,
     "dependentSchemas": _SCHEMA_MAP,
     "unevaluatedItems": _SCHEMA,
     "unevaluatedProperties": _SCHEMA,

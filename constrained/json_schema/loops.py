@@ -40,7 +40,11 @@ def check_loops(positions: Sequence[Position]) -> None:
 
 
 def _in_place(position: Position) -> list[Schema]:
-    inner = [child for keyword in IN_PLACE for child in position.schema.get(keyword, ())]
+    schema = position.schema
+    inner = [child for keyword in IN_PLACE for child in schema.get(keyword, ())]
+    inner += (schema.get(keyword) for keyword in ("not", "if", "then", "else"))
+    for keyword in ("dependentSchemas", "dependencies"):
+        inner += schema.get(keyword, {}).values()
     return [child for child in (*inner, position.target) if isinstance(child, dict)]
 
 

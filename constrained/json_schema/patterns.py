@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 from phloem.constrained.errors import GrammarError
 from phloem.constrained.json_schema.keywords import Schema
 from phloem.constrained.limits import Limits
-from phloem.constrained.regex import charset, parse, render, searched
+from phloem.constrained.regex import charset, parse, parted, render, searched
 from phloem.constrained.strict_json import pointer_to
+
+
+def lay_out(schema: Schema, limits: Limits) -> bool:
+    """Turn a ``pattern`` whose look-aheads are too much for one regex into several, in place.
+
+    The others go to ``allOf``. Whether there was such a one that can be parted.
+    """
+    if "(?" not in schema.get("pattern", ""):
+        return False
+    try:
+        _written(schema["pattern"], charset.COMMON, limits)
+    except GrammarError as error:
+        parts = _parts(schema["pattern"], limits) if error.code == "grammar_too_complex" else []
+        if parts:
+            others = [{"pattern": part} for part in parts[:-1]]
+            schema["allOf"] = [*schema.get("allOf", ()), *others]
+            schema["pattern"] = parts[-1]
+        return bool(parts)
+    return False
+
+
+def _parts(text: str, limits: Limits) -> list[str]:
+    try:
+        return [render(part) for part in parted(parse(text, limits=limits))]
+    except GrammarError:
+        return []
 
 
 def rewrite(pointer: str, schema: Schema, limits: Limits, ready: AbstractSet[str]) -> None:
@@ -59,7 +86,7 @@ def _key_regex(text: str, pointer: str, limits: Limits) -> str:
 
 def _engine_regex(text: str, shorthands: charset.Shorthands, pointer: str, limits: Limits) -> str:
     try:
-        return render(searched(parse(text, shorthands=shorthands, limits=limits)))
+        return _written(text, shorthands, limits)
     except GrammarError as error:
         raise GrammarError(
             f"{error.message}, in the pattern at {pointer}",
@@ -67,3 +94,8 @@ def _engine_regex(text: str, shorthands: charset.Shorthands, pointer: str, limit
             keyword=pointer.split("/")[-1] if pointer.endswith("/pattern") else "patternProperties",
             code="unsupported_json_schema" if error.code == "invalid_grammar" else error.code,
         ) from None
+
+
+@lru_cache(maxsize=256)
+def _written(text: str, shorthands: charset.Shorthands, limits: Limits) -> str:
+    return render(searched(parse(text, shorthands=shorthands, limits=limits)))

@@ -21,7 +21,7 @@ ANY = Chars(r"(?s:.)")
 NOT_LINE_END = Chars(r"[^\x{a}\x{d}\x{2028}\x{2029}]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Shorthands:
     """The narrowest and the widest meaning of what dialects read differently.
 

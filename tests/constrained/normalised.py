@@ -56,7 +56,7 @@ def check(bench: Bench, schema: Any, instances: Iterable[Any]) -> None:
     If the grammar warns that some valid ones are not generated, these may be left out.
     """
     grammar = bench.schema(schema)
-    narrow = any("is not generated" in warning for warning in grammar.warnings)
+    narrow = any("not generated" in warning for warning in grammar.warnings)
     for instance in instances:
         texts = [json.dumps(one, ensure_ascii=False) for one in orders(instance)]
         valid = violations(schema, texts[0]) == []

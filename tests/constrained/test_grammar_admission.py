@@ -115,6 +115,8 @@ MALFORMED = [
     ({"$defs": {"x": {"$anchor": "a"}, "y": {"$anchor": "a"}}}, None),
     ({"$ref": "#"}, "#"),
     ({"allOf": [{"anyOf": [{"$ref": "#"}, {}]}]}, None),
+    ({"not": {"$ref": "#"}}, None),
+    ({"dependentSchemas": {"a": {"if": {"$ref": "#"}}}}, None),
     ({"$defs": {"x": {"type": "x"}}}, "#/$defs/x/type"),
     ({"$schema": 7}, "#/$schema"),
     ({"$id": []}, "#/$id"),

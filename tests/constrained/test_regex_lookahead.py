@@ -103,7 +103,7 @@ def test_keys_of_pattern_properties(bench: Bench) -> None:
 
 
 def test_errors_name_the_keyword(bench: Bench) -> None:
-    schema = {"properties": {"a": {"pattern": "^(?=(a|b)*a(a|b){15})[ab]+"}}}
+    schema = {"properties": {"a": {"pattern": "^x(?=(a|b)*a(a|b){15})[ab]+"}}}
     with pytest.raises(GrammarError) as caught:
         bench.schema(schema)
     assert caught.value.pointer == "#/properties/a/pattern"
@@ -174,3 +174,11 @@ def test_walks_match(bench: Bench, pattern: str, seed: int) -> None:
         return
     text = bench.walk(grammar, random.Random(seed), 12)
     assert text is None or (re.fullmatch(pattern, text) and re.fullmatch(pattern, text, re.ASCII))
+
+
+def test_look_aheads_too_large_for_one_regex_apply_together(bench: Bench) -> None:
+    pattern = "^(?=.{3,2048}$)(?!.*--)[a-z]+(-[a-z]+)*$"
+    grammar = bench.schema({"type": "string", "pattern": pattern, "maxLength": 60})
+    for text in ["ab", "abc", "a-b", "a--b", "a" * 60, "a" * 61]:
+        wanted = bool(re.search(pattern, text)) and len(text) <= 60
+        assert bench.accepts(grammar, f'"{text}"') == wanted

@@ -135,7 +135,8 @@ def _concerns(schema: Schema) -> bool:
 def _refers_and_more(position: Position) -> bool:
     """Whether a schema asks for what it refers to, and may ask for something else."""
     schema = position.schema
-    return "allOf" in schema or ("$ref" in schema and len(schema.keys() & APPLICATORS.keys()) > 1)
+    more = len(schema.keys() & APPLICATORS.keys()) > 1
+    return "allOf" in schema or (more and not schema.keys().isdisjoint({"$ref", "anyOf"}))
 
 
 def _document(definitions: Mapping[str, Schema | bool]) -> Schema:

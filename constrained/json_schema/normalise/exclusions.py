@@ -105,7 +105,7 @@ def rewrite_not_format(case: Schema, workspace: Workspace) -> Schema | bool:
     rest, ruled_out = _split(case, "not format")
     if not ruled_out:
         return rest
-    workspace.warn(f"strings that are not of the format {ruled_out[0]!r} are few of them")
+    workspace.warn(f"most strings not of the format {ruled_out[0]!r} are not generated")
     others = [{"not format": ruled_out[1:]}] if ruled_out[1:] else []
     return all_of((rest, {"pattern": _NOT_OF_FORMAT[ruled_out[0]]}, *others))
 
@@ -159,7 +159,8 @@ def _window(case: Schema, width: Decimal, workspace: Workspace) -> tuple[Decimal
         found = high - width, high
     else:
         found = -width / 2, width / 2
-    workspace.warn(f"numbers that are no multiples are generated from {found[0]} to {found[1]}")
+    low, high = found
+    workspace.warn(f"numbers below {low} or above {high} that are no multiples are not generated")
     return found
 
 

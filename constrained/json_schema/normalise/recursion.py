@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 
 from phloem.constrained.fixpoint import least
 from phloem.constrained.json_schema.keywords import Schema
+from phloem.constrained.json_schema.normalise.branches import IN_PLACE
 from phloem.constrained.json_schema.normalise.children import children
 from phloem.constrained.json_schema.normalise.workspace import DEFINITIONS
 
@@ -41,10 +42,26 @@ def _ending(graph: Mapping[str, list[str]]) -> AbstractSet[str]:
 
 
 def is_met(schema: Schema, names: AbstractSet[str]) -> bool:
-    """Whether ``schema`` asks for one of the definitions ``names`` and for something else."""
-    if len(schema) == 1 and len(schema.get("allOf", ())) < 2:
+    """Whether ``schema`` asks for one of the definitions ``names`` and for something else.
+
+    It may do so of the same value, or of those inside it.
+    """
+    parts = list(_parts(schema))
+    if len(parts) < 2:
         return False
-    return any(name in names for name in _in_place(schema))
+    if any(name in names for part in parts for name in _in_place(part)):
+        return True
+    return sum(any(name in names for name in references(part)) for part in parts) > 1
+
+
+def _parts(schema: Schema) -> Iterator[Schema | bool]:
+    """The schemas that ``schema`` is the conjunction of."""
+    plain = {key: value for key, value in schema.items() if key not in IN_PLACE}
+    if plain:
+        yield plain
+    yield from schema.get("allOf", ())
+    for keyword in schema.keys() & {"$ref", "anyOf"}:
+        yield {keyword: schema[keyword]}
 
 
 def _in_place(schema: Schema | bool) -> Iterator[str]:

@@ -91,7 +91,7 @@ def _unnamed(
     optional = [name for name in names if name not in rest.get("required", ())]
     possible = [name for name in optional if property_of(rest, name) is not False]
     if witness.apart or len(possible) > _MOST_PRESENCES:
-        workspace.warn("few of its properties are generated where one must differ")
+        workspace.warn("most objects where some property must differ are not generated")
     options = []
     for there in _presences(possible):
         shape: Schema = {"minProperties": len(rest.get("required", ())) + len(there) + 1}
