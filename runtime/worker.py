@@ -24,6 +24,9 @@ from phloem.runtime.wire import Command, Dead, Ready, Reply, Shutdown
 
 logger = logging.getLogger(__name__)
 
+SWITCH_SECONDS = 0.0005
+"""After so long a thread of Python gives way to others that want to run."""
+
 
 class WatchedLink:
     """A link that ends the loop when the process at its other end has died."""
@@ -46,6 +49,8 @@ def main(folder: str, config_json: str) -> int:
     # A Ctrl-C reaches the whole process group; the parent decides when this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s engine %(levelname)s %(message)s")
+    # Grammars are compiled in threads of this process: the loop shall not wait long for its turn.
+    sys.setswitchinterval(SWITCH_SECONDS)
     parent = os.getppid()
     link = EngineLink(folder)
     try:
