@@ -4,7 +4,7 @@
 
     cd benchmarks
     pip install check-jsonschema cfn-lint        # in a virtual environment of their own
-    python -m structured.collect --out /tmp/schemas \\
+    python -m structured.collect --out schemas \\
         venv/lib/python3.11/site-packages/check_jsonschema/builtin_schemas/vendor \\
         jsts/draft7.jsonl=http://json-schema.org/draft-07/schema#
 
