@@ -1,14 +1,15 @@
-"""The choice engine: a span of the sorted choices is the state."""
+"""The choice engine: a span of the sorted choices is the place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from phloem.constrained import bitmask, choices
 from phloem.constrained.bitmask import Row
 from phloem.constrained.engines.choice.choice_set import ChoiceSet, Span
+from phloem.constrained.engines.path_state import PathState
 from phloem.constrained.engines.tokenizer import Tokenizer
 from phloem.constrained.limits import Limits
 from phloem.constrained.spec import GrammarSpec
@@ -26,61 +27,31 @@ class ChoiceEngine:
     def compile(self, spec: GrammarSpec) -> Compiled:
         """See `Engine`."""
         choice_set = ChoiceSet(choices.parse(spec.text, self._limits), self._tokenizer)
-        state = ChoiceState(choice_set, self._tokenizer.vocabulary, [choice_set.start])
-        return Compiled(state, choice_set.nbytes)
+        automaton = ChoiceAutomaton(choice_set, self._tokenizer.vocabulary)
+        return Compiled(PathState(automaton, [choice_set.start]), choice_set.nbytes)
 
 
-class ChoiceState:
-    """A path of spans; the last is where the sequence stands."""
+@dataclass(frozen=True, slots=True)
+class ChoiceAutomaton:
+    """A `TokenAutomaton` of spans."""
 
-    __slots__ = ("_choices", "_path", "_vocabulary")
+    choices: ChoiceSet
+    vocabulary: Vocabulary
 
-    def __init__(self, choice_set: ChoiceSet, vocabulary: Vocabulary, path: list[Span]) -> None:
-        self._choices = choice_set
-        self._vocabulary = vocabulary
-        self._path = path
+    def accepts(self, span: Span) -> bool:
+        return self.choices.accepting(span)
 
-    @property
-    def length(self) -> int:
-        return len(self._path) - 1
+    def stops(self, span: Span) -> bool:
+        return self.choices.stopped(span)
 
-    @property
-    def accepting(self) -> bool:
-        return self._choices.accepting(self._path[-1])
-
-    @property
-    def stopped(self) -> bool:
-        return self._choices.stopped(self._path[-1])
-
-    def fill(self, row: Row) -> None:
+    def fill(self, span: Span, row: Row) -> None:
         row.fill(0)
-        forced = self.forced()[:1]
-        tokens = np.array(forced, np.int64) if forced else self._choices.tokens(self._path[-1])
+        forced = self.forced(span)[:1]
+        tokens = np.array(forced, np.int64) if forced else self.choices.tokens(span)
         bitmask.set_bits(row, tokens)
 
-    def valid_prefix(self, tokens: Sequence[int]) -> int:
-        return len(self._walk(tokens))
+    def after(self, span: Span, token: int) -> Span | None:
+        return self.choices.after(span, self.vocabulary.token_bytes[token])
 
-    def advance(self, tokens: Sequence[int]) -> int:
-        spans = self._walk(tokens)
-        self._path.extend(spans)
-        return len(spans)
-
-    def rollback(self, count: int) -> None:
-        del self._path[len(self._path) - count :]
-
-    def forced(self) -> list[int]:
-        return self._choices.forced(self._path[-1])
-
-    def copy(self) -> ChoiceState:
-        return ChoiceState(self._choices, self._vocabulary, self._path.copy())
-
-    def _walk(self, tokens: Sequence[int]) -> list[Span]:
-        spans: list[Span] = []
-        for token in tokens:
-            here = spans[-1] if spans else self._path[-1]
-            after = self._choices.after(here, self._vocabulary.token_bytes[token])
-            if after is None:
-                break
-            spans.append(after)
-        return spans
+    def forced(self, span: Span) -> list[int]:
+        return self.choices.forced(span)

@@ -8,7 +8,7 @@ import numpy as np
 
 from phloem.constrained import bitmask
 from phloem.constrained.bitmask import Row
-from phloem.constrained.engines.fsm.automaton import Automaton
+from phloem.constrained.engines.fsm.automaton import DEAD, Automaton
 from phloem.constrained.engines.fsm.token_trie import Flags, TokenTrie
 from phloem.constrained.engines.tokenizer import Tokenizer
 
@@ -21,7 +21,7 @@ _MOST_FORCED = 64
 
 
 class FsmGrammar:
-    """Masks and forced tokens by state. Thread-safe."""
+    """Masks and forced tokens by state: a `TokenAutomaton`. Thread-safe."""
 
     def __init__(self, automaton: Automaton, trie: TokenTrie, tokenizer: Tokenizer) -> None:
         self.automaton = automaton
@@ -42,6 +42,19 @@ class FsmGrammar:
         """Estimated memory, with the caches full."""
         masks = min(self._masks, self.automaton.states)
         return self.automaton.nbytes + 4 * self._words * masks
+
+    def accepts(self, state: int) -> bool:
+        return self.automaton.accepting(state)
+
+    def stops(self, state: int) -> bool:
+        return self.accepts(state) and bool((self.automaton.following(state) == DEAD).all())
+
+    def fill(self, state: int, row: Row) -> None:
+        np.copyto(row, self.mask(state))
+
+    def after(self, state: int, token: int) -> int | None:
+        after = self.automaton.step(state, self.token_bytes[token])
+        return None if after == DEAD else after
 
     def forced(self, state: int) -> list[int]:
         """The tokens that must follow one after the other."""

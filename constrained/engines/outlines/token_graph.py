@@ -13,7 +13,9 @@ from phloem.constrained.bitmask import Row
 
 @dataclass(frozen=True, slots=True)
 class TokenGraph:
-    """State 0 is the start; state s has the tokens from offsets[s] to offsets[s + 1], ascending.
+    """A `TokenAutomaton` of states, of which 0 is the start.
+
+    State s has the tokens from offsets[s] to offsets[s + 1], ascending.
 
     Attributes:
         targets: the state after each token.
@@ -52,9 +54,14 @@ class TokenGraph:
             return None
         return int(self.targets[place])
 
-    def ends(self, state: int) -> bool:
-        """Whether no token may follow."""
-        return bool(self.offsets[state] == self.offsets[state + 1])
+    def accepts(self, state: int) -> bool:
+        return bool(self.accepting[state])
+
+    def stops(self, state: int) -> bool:
+        return self.accepts(state) and bool(self.offsets[state] == self.offsets[state + 1])
+
+    def forced(self, state: int) -> list[int]:
+        return []  # it knows tokens alone, not how the tokenizer would cut a text
 
     def fill(self, state: int, row: Row) -> None:
         """Overwrite ``row`` with the tokens that may follow."""
